@@ -225,30 +225,8 @@ func (l *Ledger) Known(ctx context.Context, ids []ledger.ID) (map[ledger.ID]int6
 func (l *Ledger) Integrate(ctx context.Context, held sequence.Head, b *sequence.Batch) (sequence.Head, error) {
 	next := held
 	next.Size, next.Checkpoint, next.Signer, next.Beat = held.Size+int64(len(b.Entries)), b.Checkpoint, b.Signer, held.Beat+1
-	var entries, leaves, tiles []any
-	for i := range b.Entries {
-		e := &b.Entries[i]
-		entries = append(entries, e.Index, e.ID[:], stamp(e.Time), e.Server, string(e.Kind), blob(e.Opening))
-		leaves = append(leaves, e.Index, e.Envelope)
-	}
-	var links []any
-	for _, k := range b.Links {
-		links = append(links, k.Writer, k.Seq, k.Index, blob(k.MAC))
-	}
-	for _, t := range b.Tiles {
-		tiles = append(tiles, t.Level, t.N, t.Data)
-	}
 	err := l.move(ctx, "carry the log on", func(t *tx) error {
-		err := t.insert(ctx, "ledger_entries (idx, id, at, server, kind, opening)", 6, "", entries)
-		if err == nil {
-			err = t.insert(ctx, "ledger_leaves (idx, envelope)", 2, "", leaves)
-		}
-		if err == nil {
-			err = t.insert(ctx, "ledger_tiles (level, n, hashes)", 3, " ON CONFLICT (level, n) DO UPDATE SET hashes = excluded.hashes", tiles)
-		}
-		if err == nil {
-			err = t.insert(ctx, "ledger_chain (writer, wseq, idx, mac)", 4, " ON CONFLICT (writer, wseq) DO NOTHING", links)
-		}
+		err := t.add(ctx, b)
 		if err == nil {
 			err = t.unpend(ctx, b.Done)
 		}
@@ -260,6 +238,33 @@ func (l *Ledger) Integrate(ctx context.Context, held sequence.Head, b *sequence.
 		return held, err
 	}
 	return next, nil
+}
+
+// add inserts the records of a batch, its tiles and its links.
+func (t *tx) add(ctx context.Context, b *sequence.Batch) error {
+	var entries, leaves, tiles, links []any
+	for i := range b.Entries {
+		e := &b.Entries[i]
+		entries = append(entries, e.Index, e.ID[:], stamp(e.Time), e.Server, string(e.Kind), blob(e.Opening))
+		leaves = append(leaves, e.Index, e.Envelope)
+	}
+	for _, k := range b.Links {
+		links = append(links, k.Writer, k.Seq, k.Index, blob(k.MAC))
+	}
+	for _, tile := range b.Tiles {
+		tiles = append(tiles, tile.Level, tile.N, tile.Data)
+	}
+	err := t.insert(ctx, "ledger_entries (idx, id, at, server, kind, opening)", 6, "", entries)
+	if err == nil {
+		err = t.insert(ctx, "ledger_leaves (idx, envelope)", 2, "", leaves)
+	}
+	if err == nil {
+		err = t.insert(ctx, "ledger_tiles (level, n, hashes)", 3, " ON CONFLICT (level, n) DO UPDATE SET hashes = excluded.hashes", tiles)
+	}
+	if err == nil {
+		err = t.insert(ctx, "ledger_chain (writer, wseq, idx, mac)", 4, " ON CONFLICT (writer, wseq) DO NOTHING", links)
+	}
+	return err
 }
 
 // unpend removes the waiting records with the given numbers, and no other: records between them

@@ -92,6 +92,13 @@ func TestLedgerLostCheckpoint(t *testing.T) {
 				}
 				older := grow(300)
 				newer := grow(7)
+				mirrored := t.TempDir()
+				if err := ledger.Export(ctx, l, nil, func(path string, data []byte) error {
+					name := filepath.Join(mirrored, path)
+					return errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, data, 0o600))
+				}); err != nil {
+					t.Fatal(err)
+				}
 				rollBack(t, where, older)
 				if restart {
 					saw = seeing(t, l, keys, dir)
@@ -119,18 +126,67 @@ func TestLedgerLostCheckpoint(t *testing.T) {
 				if waiting(t, l) != 1 {
 					t.Error("the record that came meanwhile is lost")
 				}
-				// To take the reason back does not help while a process knows better.
-				if err := l.Resume(ctx); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := saw.Once(ctx); !errors.Is(err, sequence.ErrStopped) {
-					t.Errorf("resumed without the records: %v", err)
-				}
+				restored(t, l, keys, mirrored, older, newer)
 			})
 		})
 	}
 }
 
+// restored checks that the lost records come back from a copy, and from no other copy, and that the log
+// goes on as the log that it was.
+func restored(t *testing.T, l *storage.Ledger, keys *sequence.Keyring, copyOf string, older, newer sequence.Head) {
+	t.Helper()
+	key := must(keys.First(origin)).Key()
+	if _, err := l.Restore(ctx, l, []*ledger.Key{key}); !errors.Is(err, storage.ErrNothingLost) {
+		t.Errorf("restored from itself: %v", err)
+	}
+	foreign := must(must(state.OpenAt(t.TempDir())).Key("a"))
+	if _, err := l.Restore(ctx, ledger.Dir(os.DirFS(copyOf)), []*ledger.Key{must((&sequence.Keyring{Shared: [][]byte{foreign}}).First(origin)).Key()}); err == nil {
+		t.Error("restored from a copy that no trusted key has signed")
+	}
+	n, err := l.Restore(ctx, ledger.Dir(os.DirFS(copyOf)), []*ledger.Key{key})
+	if err != nil || n != newer.Size-older.Size {
+		t.Fatalf("restored %d records: %v", n, err)
+	}
+	fresh := seeing(t, l, keys, "")
+	if err := once(t, fresh, l); err != nil {
+		t.Fatal(err)
+	}
+	flush(t, fresh)
+	if r := verified(t, l, keys); r.Records != newer.Size+1 {
+		t.Errorf("%d records", r.Records)
+	}
+}
+
+// TestLedgerResume: to take the reason back does not help while a process knows better.
+func TestLedgerResume(t *testing.T) {
+	engines(t, func(t *testing.T, where string) {
+		keys := keyring(t)
+		l := open(t, where, storage.Options{}).Ledger()
+		saw := seeing(t, l, keys, "")
+		add(t, l, sealed(t, "a"))
+		if err := once(t, saw, l); err != nil {
+			t.Fatal(err)
+		}
+		flush(t, saw)
+		older := must(l.Head(ctx))
+		add(t, l, sealed(t, "b"))
+		if err := once(t, saw, l); err != nil {
+			t.Fatal(err)
+		}
+		flush(t, saw)
+		rollBack(t, where, older)
+		add(t, l, sealed(t, "c"))
+		for range 2 {
+			if _, err := saw.Once(ctx); !errors.Is(err, sequence.ErrStopped) {
+				t.Errorf("without the records: %v", err)
+			}
+			if err := l.Resume(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/pellucid-mcp/pellucid/app/audit"
+	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
+	"github.com/pellucid-mcp/pellucid/storage"
+)
+
+type ledgerWitnessCmd struct {
+	ledgerDB
+	Policy  string   `completion:"files" placeholder:"FILE" help:"Policy (C2SP tlog-policy): the witnesses with their URLs, and which of them are enough."`
+	Witness []string `sep:"none" placeholder:"VKEY=URL" help:"Without --policy: public key and submission prefix of a witness."`
+	Quorum  int      `help:"Without --policy: number of the witnesses that must cosign; 0 means all."`
+}
+
+func (ledgerWitnessCmd) Help() string {
+	return `The checkpoint with the cosignatures goes to standard output. Where they are enough it is also kept in
+the store: readers of /log/ and pellucid ledger export get it, as long as the log has not grown. A running
+gateway does this by itself with evidence: {witnesses: …}. Exit codes: 0 enough witnesses have cosigned;
+1 they have not.`
+}
+
+func (c *ledgerWitnessCmd) Run(e *env) error {
+	p, err := audit.ParsePolicy(c.Policy, c.Witness, c.Quorum)
+	if err != nil {
+		return err
+	}
+	return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
+		r, err := audit.Cosign(ctx, l, dir, p)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprint(e.Stdout, terminal.Printable(string(r.Checkpoint))); err != nil {
+			return err
+		}
+		for _, name := range r.Failed {
+			fmt.Fprintf(e.Stderr, "%s: %v\n", terminal.Printable(name), r.Errors[name])
+		}
+		if !r.Enough {
+			return exit.With(exit.Failed, errors.New("ledger: witness: too few witnesses have cosigned"))
+		}
+		return nil
+	})
+}
+
+type ledgerMirrorCmd struct {
+	ledgerDB
+	Region       string `help:"Region of the bucket."`
+	AccessKey    string `placeholder:"env:NAME|file:PATH" help:"Reference to the access key id."`
+	SecretKey    string `placeholder:"env:NAME|file:PATH" help:"Reference to the secret access key."`
+	SessionToken string `placeholder:"env:NAME|file:PATH" help:"Reference to the token of temporary keys."`
+	To           string `arg:"" completion:"files" help:"Directory, or URL of endpoint, bucket and prefix: https://s3.eu-central-1.amazonaws.com/BUCKET/PREFIX."`
+}
+
+func (ledgerMirrorCmd) Help() string {
+	return `The files are those of C2SP tlog-tiles, the checkpoint last. What is there already is not sent again. A
+running gateway does this by itself with evidence: {mirror: …}.`
+}
+
+func (c *ledgerMirrorCmd) Run(e *env) error {
+	to := audit.MirrorTo{Place: c.To, Region: c.Region, Secret: e.secrets().optional}
+	to.AccessKey, to.SecretKey, to.SessionToken = c.AccessKey, c.SecretKey, c.SessionToken
+	return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
+		done, err := to.Copy(ctx, l)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(e.Stderr, "%s: %s written.\n", terminal.Plural(int(done.Size), "record"), terminal.Plural(done.Written, "file"))
+		return err
+	})
+}
+
+type ledgerRestoreCmd struct {
+	ledgerDB
+	Key  []string `sep:"none" placeholder:"VKEY" help:"Public key of the log that you trust (default: those that the records in the database name)."`
+	From string   `arg:"" completion:"files" help:"Directory of a mirror or an export that has more records than the database."`
+}
+
+func (ledgerRestoreCmd) Help() string {
+	return `A log is stopped when the database has lost a part of it that was published: after a failover to a
+standby that did not have the last transactions, or a restore of an older copy. This verb adds the missing
+records, byte for byte, and the log goes on as the log that it was. Their openings are lost, and so are the
+links of the processes that stored them: ledger verify names these as missing.`
+}
+
+func (c *ledgerRestoreCmd) Run(e *env) error {
+	o, err := audit.ParseOptions(c.Key, nil, 0, nil)
+	if err != nil {
+		return err
+	}
+	return c.DB.WithLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
+		n, err := audit.Restore(ctx, l, c.From, o.Keys)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(e.Stderr, "%s added. The log goes on.\n", terminal.Plural(int(n), "record"))
+		return err
+	})
+}
+
+type ledgerResumeCmd struct{ ledgerDB }
+
+func (ledgerResumeCmd) Help() string {
+	return `Use it where the log was stopped by mistake: a witness that claims what it has not seen, and that you have
+taken out of the configuration. A process that has itself seen a larger log stops it again.`
+}
+
+func (c *ledgerResumeCmd) Run(e *env) error {
+	return c.DB.WithLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
+		if err := l.Resume(ctx); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintln(e.Stderr, "The log may go on.")
+		return err
+	})
+}
