@@ -116,6 +116,7 @@ func (b *Gateway) ledgerGauges() meter.Ledger {
 		Key:        func() int64 { return number(b.records.Seq.Figures().Key) },
 		Cosigned:   func() int64 { return b.cosigned() },
 		Mirrored:   func() int64 { return b.mirrored() },
+		Alone:      func() int64 { return number(b.records.StandbyMissing()) },
 		Stopped:    func() int64 { return number(b.records.Seq.Figures().Stop != nil) },
 	}
 }
@@ -176,6 +177,12 @@ func (b *Gateway) watchStore() {
 	})
 	if b.records != nil {
 		b.health.Add("evidence", func(context.Context) error { return unready(b.records.Failing()) })
+		b.health.Warn("standby", func(context.Context) error {
+			if b.records.StandbyMissing() {
+				return meter.State("missing")
+			}
+			return nil
+		})
 		b.health.Warn("log", func(context.Context) error { return logState(b.records.Seq.Figures()) })
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -47,7 +48,8 @@ func openPostgres(ctx context.Context, where string, o Options) (*Store, error) 
 // A postgresEngine is an engine for a Postgres database.
 type postgresEngine struct {
 	config  *pgx.ConnConfig
-	rebound sync.Map // string → string
+	rebound sync.Map    // string → string
+	alone   atomic.Bool // a commit waits for no standby
 }
 
 // rebind numbers the placeholders. No query of this package has a ? in a literal.
@@ -101,4 +103,12 @@ func (*postgresEngine) hasRuns() bool { return true }
 // were made again by a restore.
 func (*postgresEngine) epoch() string {
 	return `SELECT pg_postmaster_start_time()::text || ' ' || 'ledger_head'::regclass::oid::text`
+}
+
+// begin is what a transaction begins with.
+func (e *postgresEngine) begin() string {
+	if e.alone.Load() {
+		return `SET LOCAL synchronous_commit = local`
+	}
+	return ""
 }

@@ -126,3 +126,5 @@ func (sqliteEngine) tells() bool { return false }
 func (sqliteEngine) hasRuns() bool { return false }
 
 func (sqliteEngine) epoch() string { return "" }
+
+func (sqliteEngine) begin() string { return "" }

@@ -115,6 +115,8 @@ type engine interface {
 	// epoch is the query for the name of the server that answers and of its copy of the log; "": the
 	// database has one copy.
 	epoch() string
+	// begin is a statement that every transaction which writes begins with; "": none.
+	begin() string
 }
 
 // Close implements ground.Store.
@@ -284,6 +286,11 @@ func (s *Store) once(ctx context.Context, f func(*tx) error, lock func(*sql.Tx) 
 		return err
 	}
 	defer t.Rollback() // does nothing after Commit
+	if q := s.engine.begin(); q != "" {
+		if _, err := t.ExecContext(ctx, q); err != nil {
+			return err
+		}
+	}
 	if err := lock(t); err != nil {
 		return err
 	}

@@ -40,6 +40,9 @@ func (x *examiner) logOf(ctx context.Context, dir *state.Dir, cfg *rules.Rules, 
 	}
 	defer s.Close()
 	l, name := s.Ledger(), install.StoreName(where)
+	if cfg != nil && cfg.Evidence.Mode == rules.Required {
+		x.standby(ctx, s, name)
+	}
 	head, err := l.Head(ctx)
 	switch {
 	case errors.Is(err, sequence.ErrNoLog):
@@ -110,5 +113,20 @@ func (x *examiner) keyOf(dir *state.Dir, cfg *rules.Rules, head sequence.Head, n
 		x.report.add("log key", Failed, "%s: %v", name, err)
 	default:
 		x.report.add("log key", OK, "%s: here", name)
+	}
+}
+
+// standby says whether a failover of the database could lose records that were acknowledged.
+func (x *examiner) standby(ctx context.Context, s *storage.Store, name string) {
+	switch r, err := s.Replication(ctx); {
+	case err != nil:
+		x.report.add("standby", Failed, "%s: %v", name, err)
+	case r == nil, r.Standbys == 0 && !r.Waits:
+	case r.Asynchronous():
+		x.report.add("standby", Failed, "%s: %s", name, install.Asynchronous)
+	case r.Missing():
+		x.report.add("standby", Failed, "%s: no synchronous standby is connected: records wait for one, or are in the primary alone (evidence.standby)", name)
+	default:
+		x.report.add("standby", OK, "%s: synchronous", name)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
@@ -30,6 +31,10 @@ type Records struct {
 	Done chan struct{}
 	say  *slog.Logger
 
+	store   *storage.Store
+	rules   *rules.Evidence
+	missing atomic.Bool // commits wait for a synchronous standby, and none is there
+
 	Witnesses *witness.Sender // cosign the checkpoints; nil: none are configured
 	Mirror    *mirror.Mirror  // nil: none is configured
 }
@@ -49,7 +54,7 @@ func OpenRecords(s *storage.Store, dir *state.Dir, e *rules.Evidence, poll time.
 
 // OpenFollowed is OpenRecords with a function that gets the records which were added to the log.
 func OpenFollowed(s *storage.Store, dir *state.Dir, e *rules.Evidence, poll time.Duration, log *slog.Logger, integrated func([]sequence.Entry)) *Records {
-	r := &Records{Log: s.Ledger(), say: log, Done: make(chan struct{})}
+	r := &Records{Log: s.Ledger(), say: log, Done: make(chan struct{}), store: s, rules: e}
 	keys, err := Keyring(dir, e.Signer())
 	if err != nil {
 		log.Error("the keys of the log cannot be read: only those of the state directory are used", "error", err)
@@ -67,6 +72,9 @@ func OpenFollowed(s *storage.Store, dir *state.Dir, e *rules.Evidence, poll time
 	ctx, stop := context.WithCancel(context.Background())
 	r.Stop = stop
 	published := pub.run(ctx)
+	if e.Mode == rules.Required {
+		go r.watchStandbys(ctx)
+	}
 	go func() { defer close(r.Done); r.Seq.Run(ctx); published() }()
 	return r
 }
@@ -86,7 +94,10 @@ func (r *Records) Replica(ctx context.Context) error {
 	if errors.Is(err, sequence.ErrNoKey) {
 		return exit.With(exit.Config, fmt.Errorf("%w: %w", err, errNotReplica))
 	}
-	return OpenError(err)
+	if err != nil {
+		return OpenError(err)
+	}
+	return r.standbys(ctx)
 }
 
 // originOf is the name of a log that has not begun: the configured one, or a random one that no other

@@ -161,6 +161,7 @@ type Ledger struct {
 	Key        func() int64 // 1: this process has the key of the log
 	Cosigned   func() int64 // records up to which enough witnesses have cosigned the log
 	Mirrored   func() int64 // records that the mirror has
+	Alone      func() int64 // 1: no synchronous standby of the database is left
 	Stopped    func() int64 // 1: the database has lost a part of the log
 }
 
@@ -188,6 +189,7 @@ func (m *Meter) Watch(g Gauges) error {
 		{"pellucid.ledger.key", "1 where this process has the key of the log, and can carry it on.", g.Key},
 		{"pellucid.ledger.cosigned", "Records up to which enough witnesses have cosigned the log, as this process has asked.", g.Cosigned},
 		{"pellucid.ledger.mirrored", "Records of the log in the mirror, as this process knows.", g.Mirrored},
+		{"pellucid.ledger.standby_missing", "1 where records need a synchronous standby of the database, and none is connected.", g.Alone},
 		{"pellucid.ledger.stopped", "1 where the log is stopped, because the database has lost a part of it that was published.", g.Stopped},
 	} {
 		if one.read == nil {

@@ -30,6 +30,7 @@ type Server struct {
 	url  string // of the database "postgres"
 	why  string // why there is none
 	proc *exec.Cmd
+	run  func(name string, args ...string) *exec.Cmd // a program of Postgres, as the user of the server
 	next atomic.Int64
 }
 
@@ -95,6 +96,33 @@ func (s *Server) Stop() {
 	}
 }
 
+// Standby starts a hot standby of the server, made by pg_basebackup. stop ends it at once.
+func (s *Server) Standby(t testing.TB) (stop func()) {
+	t.Helper()
+	u, err := url.Parse(s.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(s.dir, "standby")
+	if out, err := s.run("pg_basebackup", "-h", "127.0.0.1", "-p", u.Port(), "-U", "test", "-D", data, "-R", "-X", "stream", "-c", "fast").CombinedOutput(); err != nil {
+		t.Fatalf("pg_basebackup: %v: %s", err, out)
+	}
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	proc := s.run("postgres", "-D", data, "-k", s.dir, "-h", "127.0.0.1", "-p", fmt.Sprint(port), "-c", "shared_buffers=16MB")
+	if err := proc.Start(); err != nil {
+		t.Fatal(err)
+	}
+	end := sync.OnceFunc(func() {
+		proc.Process.Signal(syscall.SIGQUIT)
+		proc.Wait()
+	})
+	t.Cleanup(end)
+	return end
+}
+
 // start starts a server as an unprivileged user; Postgres refuses to run as root.
 func (s *Server) start() error {
 	bin := programs()
@@ -120,6 +148,7 @@ func (s *Server) start() error {
 		cmd.Env = append(os.Environ(), "LC_ALL=C", "HOME="+dir)
 		return cmd
 	}
+	s.run = run
 	if out, err := run("initdb", "-D", data, "-U", "test", "-A", "trust", "-E", "UTF8", "--no-locale", "-N").CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, out)
 	}
@@ -165,4 +194,19 @@ func freePort() (int, error) {
 	}
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// Output runs a program of Postgres, such as pg_dump, and returns what it prints.
+func (s *Server) Output(t testing.TB, stdin []byte, name string, args ...string) []byte {
+	t.Helper()
+	s.URL(t)
+	cmd := s.run(name, args...)
+	cmd.Stdin = bytes.NewReader(stdin)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v: %s", name, err, &stderr)
+	}
+	return out
 }
