@@ -125,6 +125,14 @@ bench-ledger:
 	go test -count=1 -run '^$$' -bench . -benchtime 1x -v ./boundary/evidence
 	go test -count=1 -run '^$$' -bench '^BenchmarkEvidenceHTTP$$' -benchtime 1x -v ./e2e
 
+# Three replicas that record on one Postgres, each record durable before its caller goes on.
+# Then the size of a log of RECORDS records on Postgres, and what its readers wait for.
+.PHONY: bench-writers bench-ledger-size
+bench-writers:
+	go test -count=1 -run '^$$' -bench '^BenchmarkWriters$$' -benchtime 3x ./boundary/evidence
+bench-ledger-size:
+	PELLUCID_BENCH_RECORDS=$(RECORDS) go test -count=1 -run '^$$' -bench '^BenchmarkLedgerSize$$' -benchtime 1x -v -timeout 1h ./storage
+
 # What an open session costs `pellucid up` in memory, files and goroutines, beside a plain
 # server and a plain proxy; then a list of 2,000 tools, and the peak of memory. Linux only.
 IDLE ?= 4000
