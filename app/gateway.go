@@ -163,7 +163,7 @@ func (b *Gateway) openState(r *rules.Rules) error {
 		return err
 	}
 	b.sealer = era.NewSealer(b.ring)
-	b.known = session.NewBook(b.ring, b.store, session.BookOptions{Life: r.HTTP.SessionLife, Principal: principalID})
+	b.known = session.NewBook(b.ring, b.store, session.BookOptions{Life: r.HTTP.SessionLife, Principal: principalID, Owner: b.replicaID})
 	b.watchStore()
 	b.openWebhooks()
 	return b.joinReplicas(dir, r)

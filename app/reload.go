@@ -49,6 +49,9 @@ func (b *Gateway) changed(c storage.Change) {
 	if any || c.What == storage.ReplicasChanged {
 		b.replicas.wake()
 	}
+	if c.What == storage.SessionClaimed {
+		b.replicas.claimed(c.ID, c.Owner)
+	}
 }
 
 // sweepSessions keeps the store free of sessions whose time is over, until ctx ends.

@@ -4,16 +4,21 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/meter"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/mcp/forward"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/platform/build"
 	"github.com/pellucid-mcp/pellucid/platform/keyring"
 	"github.com/pellucid-mcp/pellucid/platform/listen"
@@ -25,10 +30,13 @@ import (
 // replicas are what this gateway needs as one of several on the same store. A gateway that is the only
 // one has none.
 type replicas struct {
-	member *replica.Member
-	keys   *peer.Keys
-	out    *http.Transport // to other replicas
-	l      net.Listener    // for other replicas
+	member    *replica.Member
+	keys      *peer.Keys
+	ring      []keyring.Key   // of which keys are made
+	out       *http.Transport // to other replicas
+	l         net.Listener    // for other replicas
+	forwarder *forward.Forwarder
+	share     *auth.Share // of the rate limits of principals
 
 	stop context.CancelFunc // of renewing the lease
 	done chan struct{}
@@ -39,7 +47,8 @@ func (b *Gateway) joinReplicas(dir *state.Dir, r *rules.Rules) error {
 	if !r.Replicas.Set() {
 		return nil
 	}
-	x := &replicas{done: make(chan struct{})}
+	x := &replicas{done: make(chan struct{}), share: auth.NewShare(b.ring.Current().Derive("pellucid rate limit v1"))}
+	x.ring = b.ring.Keys()
 	var err error
 	if x.keys, err = peer.NewKeys(install.Secrets(b.ring.Keys())...); err != nil {
 		return exit.With(exit.Config, fmt.Errorf("up: replicas: %w", err))
@@ -52,18 +61,43 @@ func (b *Gateway) joinReplicas(dir *state.Dir, r *rules.Rules) error {
 	ctx, stop := context.WithTimeout(context.Background(), install.CloseWait)
 	defer stop()
 	x.member, err = replica.Join(ctx, replica.Options{Store: b.store, Address: r.Replicas.Address.Reveal(), Key: x.keys.ID(),
-		Release: build.Read().Version, Log: b.log})
+		Release: build.Read().Version, Log: b.log, Exchange: func(told map[string][]byte) []byte { x.follow(b.ring); return x.share.Exchange(told) }, Changed: func() {
+			if x.forwarder != nil { // else it is about to look itself
+				x.forwarder.Changed()
+			}
+		}})
 	if err != nil {
 		x.l.Close()
 		return install.OpenError(fmt.Errorf("up: %w", err))
 	}
 	x.out = x.keys.Transport(x.keyOf)
+	x.forwarder = forward.New(forward.Options{Member: x.member, Store: b.store, Open: b.known.Open, Out: x.out, MaxBody: r.HTTP.MaxBody,
+		Caller: callerOf, Erasable: principalID, Drop: b.dropSession, Counted: b.meter.Forwarded, Log: b.log})
+	b.sealer.Home = x.member.ID
 	run, end := context.WithCancel(context.Background())
 	x.stop = end
 	go func() { defer close(x.done); x.member.Run(run) }()
 	b.replicas = x
 	b.watchReplicas()
 	return nil
+}
+
+// follow shows other replicas the keys of the installation as they are now. Only the goroutine that renews
+// the lease calls it.
+func (x *replicas) follow(ring *keyring.Ring) {
+	if ring.Equal(x.ring) || x.keys.Set(install.Secrets(ring.Keys())...) != nil {
+		return
+	}
+	x.ring = ring.Keys()
+	x.member.SetKey(x.keys.ID())
+}
+
+// limits are those of a principal, which replicas hold together.
+func (x *replicas) limits(l auth.Limits) auth.Limits {
+	if x != nil {
+		l.Share = x.share
+	}
+	return l
 }
 
 // keyOf is the key that the replica at an address uses, "" if none of them has the address.
@@ -83,6 +117,7 @@ func (x *replicas) leave() error {
 	}
 	x.stop()
 	<-x.done
+	x.forwarder.Close()
 	x.l.Close()
 	x.out.CloseIdleConnections()
 	ctx, stop := context.WithTimeout(context.Background(), 2*time.Second)
@@ -174,12 +209,150 @@ func (x *replicas) gauges() meter.Replicas {
 	}
 }
 
+// replicaID is the id of this replica, "" for a gateway that is the only one.
+func (b *Gateway) replicaID() string {
+	if b.replicas == nil {
+		return ""
+	}
+	return b.replicas.member.ID()
+}
+
+// registry knows the sessions with a server beyond this process.
+func (b *Gateway) registry(server string) wire.Registry {
+	r := b.known.Server(server)
+	if b.replicas == nil {
+		return r
+	}
+	return claiming{r, b}
+}
+
+// claiming is a registry that claims every session that begins here.
+type claiming struct {
+	wire.Registry
+	b *Gateway
+}
+
+// Name implements wire.Registry.
+func (c claiming) Name(ctx context.Context, o wire.Opening) (string, error) {
+	token, err := c.Registry.Name(ctx, o)
+	if err != nil {
+		return "", err
+	}
+	s, err := c.b.known.Open(token)
+	if err != nil {
+		return "", err
+	}
+	x := c.b.replicas
+	self, err := x.member.Lease(ctx)
+	if err != nil {
+		return "", err
+	}
+	claimed, err := forward.Claim(ctx, c.b.store, s, principalID(o.Principal), 0, self)
+	if err != nil || !claimed {
+		return "", errors.Join(err, errors.New("up: a session that has just begun cannot be claimed"))
+	}
+	x.forwarder.Begun(s, self, 1)
+	return token, nil
+}
+
+// forwarder brings requests to the replicas that have their sessions; nil for a gateway that is the
+// only one.
+func (b *Gateway) forwarder() wire.Forwarder {
+	if b.replicas == nil {
+		return nil
+	}
+	return b.replicas.forwarder
+}
+
+// dropSession ends a session here that another replica has claimed.
+func (b *Gateway) dropSession(id string) {
+	for _, f := range b.allFronts() {
+		f.DropIf(func(token string) bool {
+			s, err := b.known.Open(token)
+			return err == nil && s.ID() == id
+		})
+	}
+}
+
+// giveAway has other replicas serve what is new. The gateway is about to end.
+func (x *replicas) giveAway() {
+	if x != nil {
+		x.forwarder.Leave()
+	}
+}
+
+// endForwarding waits until what other replicas answer has been answered, and no longer than ctx.
+func (x *replicas) endForwarding(ctx context.Context) {
+	if x != nil {
+		x.forwarder.Drain(ctx)
+		x.forwarder.Close()
+	}
+}
+
+// claimed is told that a replica has claimed a session.
+func (x *replicas) claimed(id, by string) {
+	if x != nil {
+		x.forwarder.Claimed(id, by)
+	}
+}
+
+// A caller is what replicas tell each other of the principal of a request.
+type caller struct {
+	ID     string   `json:"id"`
+	Scopes []string `json:"scopes,omitempty"`
+}
+
+// callerOf is the principal of a request, "" where callers are not known.
+func callerOf(r *http.Request) string {
+	p, ok := auth.FromContext(r.Context())
+	if !ok {
+		return ""
+	}
+	b, err := json.Marshal(caller{p.ID, p.Scopes})
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// asCaller is the request as the principal makes it whom another replica has authenticated.
+func asCaller(r *http.Request, said string) (*http.Request, bool) {
+	if said == "" {
+		return r, true
+	}
+	var c caller
+	if json.Unmarshal([]byte(said), &c) != nil {
+		return nil, false
+	}
+	return auth.As(r, auth.Principal{ID: c.ID, Scopes: c.Scopes})
+}
+
+// servePeer serves a request that another replica has sent. That one has authenticated it, and counted it
+// against the limits. What the principal may do is decided by the rules that are in force here.
+func (b *Gateway) servePeer(w http.ResponseWriter, r *http.Request) {
+	name, named := strings.CutPrefix(r.URL.Path, "/mcp/")
+	front, may := b.union, true
+	if named {
+		b.mu.Lock()
+		front = b.fronts[name]
+		b.mu.Unlock()
+		may = front != nil && b.may(sessionOwner(r))(name)
+	} else if r.URL.Path != "/mcp" {
+		may = false
+	}
+	if _, known := auth.FromContext(r.Context()); !may || known != b.rules.Load().Auth.Set() {
+		w.WriteHeader(http.StatusMisdirectedRequest) // it has other rules than this replica
+		return
+	}
+	front.ServeHTTP(w, r)
+}
+
 // startPeers answers requests of other replicas until end is called.
 func (b *Gateway) startPeers() (end func()) {
 	if b.replicas == nil {
 		return func() {}
 	}
-	srv := listen.NewServer(http.NotFoundHandler(), b.log)
+	srv := listen.NewServer(forward.Handler(asCaller, http.HandlerFunc(b.servePeer)), b.log)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -187,5 +360,12 @@ func (b *Gateway) startPeers() (end func()) {
 			b.log.Error("other replicas cannot reach this one any more: restart it", "error", err)
 		}
 	}()
-	return func() { srv.Close(); <-done }
+	return func() {
+		ctx, stop := context.WithTimeout(context.Background(), 2*time.Second) // its requests are answered, or cut by now
+		defer stop()
+		if srv.Shutdown(ctx) != nil {
+			srv.Close()
+		}
+		<-done
+	}
 }

@@ -3,15 +3,29 @@
 package app_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/pellucid-mcp/pellucid/app/apptest"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
@@ -90,7 +104,9 @@ func metric(t *testing.T, g *apptest.Gateway, name string) string {
 func TestReplicasSee(t *testing.T) {
 	database := postgres.Database(t)
 	server := apptest.Upstream(t, "one", nil)
-	rules := func(more string) string { return fmt.Sprintf("servers: {one: {url: %s}%s}\n", server, more) }
+	rules := func(more string) string {
+		return fmt.Sprintf("evidence: {mode: \"off\"}\nservers: {one: {url: %s}%s}\n", server, more)
+	}
 	a := startReplica(t, database, rules(""), sharedKey)
 	b := startReplica(t, database, rules(""), sharedKey)
 	for _, g := range []*apptest.Gateway{a, b} {
@@ -114,4 +130,340 @@ func TestReplicasSee(t *testing.T) {
 	<-c.Done
 	c.Done <- nil
 	a.Eventually("the other replica has left", func() bool { return metric(t, a, "pellucid_replicas") == "2" && len(readyz(t, a).Warnings) == 0 })
+}
+
+// unkept has a connection for each request: none of them is closed by a replica that ends while the next
+// request is on its way.
+var unkept = &http.Transport{DisableKeepAlives: true}
+
+// balancer sends each request to the next replica, whatever session it names, as a load balancer without
+// stickiness does. A replica that does not listen is left out.
+type balancer struct {
+	mu   sync.Mutex
+	to   []string
+	next int
+}
+
+func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
+	b.mu.Lock()
+	to := slices.Concat(b.to[b.next%len(b.to):], b.to[:b.next%len(b.to)])
+	b.next++
+	b.mu.Unlock()
+	var body []byte
+	var err error
+	if r.Body != nil {
+		body, err = io.ReadAll(r.Body)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, base := range to {
+		if r.Body != nil {
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		u, _ := url.Parse(base)
+		r.URL.Host = u.Host
+		var resp *http.Response
+		resp, err = unkept.RoundTrip(r)
+		if _, is := errors.AsType[*net.OpError](err); !is || !errors.Is(err, syscall.ECONNREFUSED) {
+			return resp, err
+		}
+	}
+	return nil, err
+}
+
+// balance returns the URL of a balancer in front of replicas.
+func balance(t *testing.T, replicas ...*apptest.Gateway) string {
+	t.Helper()
+	b := &balancer{}
+	for _, g := range replicas {
+		b.to = append(b.to, g.Base)
+	}
+	srv := httptest.NewServer(&httputil.ReverseProxy{Transport: b, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&url.URL{Scheme: "http", Host: "127.0.0.1"})
+			r.Out.Host = "127.0.0.1"
+		}})
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+// interactive is a server of the SDK's whose tools report progress, ask the user, log, and wait.
+func interactive(t *testing.T) (base string, cancelled chan struct{}) {
+	t.Helper()
+	cancelled = make(chan struct{}, 16)
+	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server {
+		s := mcp.NewServer(&mcp.Implementation{Name: "interactive", Version: "1"}, nil)
+		type in struct {
+			Text string `json:"text,omitempty"`
+		}
+		text := func(s string) *mcp.CallToolResult {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
+		}
+		mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "Repeats."}, func(_ context.Context, _ *mcp.CallToolRequest, v in) (*mcp.CallToolResult, any, error) {
+			return text(v.Text), nil, nil
+		})
+		mcp.AddTool(s, &mcp.Tool{Name: "progress", Description: "Reports progress."}, func(ctx context.Context, r *mcp.CallToolRequest, _ in) (*mcp.CallToolResult, any, error) {
+			for i := range 5 {
+				if err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i)}); err != nil {
+					return nil, nil, err
+				}
+			}
+			return text("done"), nil, nil
+		})
+		mcp.AddTool(s, &mcp.Tool{Name: "ask", Description: "Asks the user."}, func(ctx context.Context, r *mcp.CallToolRequest, _ in) (*mcp.CallToolResult, any, error) {
+			e, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: "who?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string"}}}})
+			if err != nil {
+				return nil, nil, err
+			}
+			return text(fmt.Sprint(e.Content["name"])), nil, nil
+		})
+		mcp.AddTool(s, &mcp.Tool{Name: "wait", Description: "Waits."}, func(ctx context.Context, _ *mcp.CallToolRequest, _ in) (*mcp.CallToolResult, any, error) {
+			<-ctx.Done()
+			cancelled <- struct{}{}
+			return nil, nil, ctx.Err()
+		})
+		return s
+	}, nil)
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return srv.URL, cancelled
+}
+
+// person answers questions, and counts what else a client hears.
+type person struct{ progress, questions atomic.Int64 }
+
+func (p *person) connect(t *testing.T, base, token, version string) *mcp.ClientSession {
+	t.Helper()
+	c := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
+		ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) { p.progress.Add(1) },
+		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			p.questions.Add(1)
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ada"}}, nil
+		},
+	})
+	s, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: base, HTTPClient: &http.Client{Transport: apptest.Bearer(token)}, MaxRetries: 10},
+		&mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func use(ctx context.Context, s *mcp.ClientSession, tool string) (string, error) {
+	ctx, stop := context.WithTimeout(ctx, time.Minute)
+	defer stop()
+	p := &mcp.CallToolParams{Name: tool, Arguments: map[string]any{"text": "hello"}}
+	p.SetProgressToken("token")
+	r, err := s.CallTool(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	return r.Content[0].(*mcp.TextContent).Text, nil
+}
+
+// TestReplicasAnyRequest: every request of a session may come to any replica: calls, progress, questions of
+// the server, cancellation and the end.
+func TestReplicasAnyRequest(t *testing.T) {
+	server, cancelled := interactive(t)
+	database := postgres.Database(t)
+	var all []*apptest.Gateway
+	for range 3 {
+		all = append(all, startReplica(t, database, "evidence: {mode: \"off\"}\nservers: {one: {url: "+server+"}}\n", sharedKey))
+	}
+	base := balance(t, all...) + "/mcp/one"
+	for _, version := range []string{"2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"} {
+		t.Run(version, func(t *testing.T) {
+			p := &person{}
+			s := p.connect(t, base, "", version)
+			for range 10 {
+				if got, err := use(t.Context(), s, "echo"); err != nil || !strings.Contains(got, "hello") {
+					t.Fatalf("%q, %v", got, err)
+				}
+			}
+			if got, err := use(t.Context(), s, "progress"); err != nil || !strings.Contains(got, "done") {
+				t.Errorf("%q, %v", got, err)
+			}
+			if version >= "2025-06-18" {
+				for i := range 4 { // from every replica
+					if got, err := use(t.Context(), s, "ask"); err != nil || !strings.Contains(got, "Ada") || p.questions.Load() != int64(i)+1 {
+						t.Errorf("%q, %v, %d questions", got, err, p.questions.Load())
+					}
+				}
+			}
+			ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			if _, err := use(ctx, s, "wait"); err == nil {
+				t.Error("a call that was cancelled has an answer")
+			}
+			stop()
+			select {
+			case <-cancelled:
+			case <-time.After(20 * time.Second):
+				t.Error("the server does not hear of the cancellation")
+			}
+			all[0].Eventually("progress", func() bool { return p.progress.Load() == 5 })
+			if err := s.Close(); err != nil {
+				t.Errorf("the end: %v", err)
+			}
+		})
+	}
+	forwarded := 0
+	for _, g := range all {
+		n, _ := strconv.Atoi(metric(t, g, `pellucid_forwards_total{outcome="forwarded"}`))
+		forwarded += n
+	}
+	if forwarded < 30 {
+		t.Errorf("%d requests were forwarded", forwarded)
+	}
+}
+
+// TestReplicasStop: replicas end one after the other and begin again, as in a rolling upgrade. No session
+// ends, and hardly a call fails.
+func TestReplicasStop(t *testing.T) {
+	server, _ := interactive(t)
+	database := postgres.Database(t)
+	config := "evidence: {mode: \"off\"}\nservers: {one: {url: " + server + "}}\n"
+	var all []*apptest.Gateway
+	for range 3 {
+		all = append(all, startReplica(t, database, config, sharedKey))
+	}
+	b := &balancer{}
+	for _, g := range all {
+		b.to = append(b.to, g.Base)
+	}
+	srv := httptest.NewServer(&httputil.ReverseProxy{Transport: b, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&url.URL{Scheme: "http", Host: "127.0.0.1"})
+			r.Out.Host = "127.0.0.1"
+		}})
+	defer srv.Close()
+	var sessions []*mcp.ClientSession
+	for range 4 {
+		sessions = append(sessions, new(person).connect(t, srv.URL+"/mcp/one", "", "2025-11-25"))
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var calling sync.WaitGroup
+	var done, failed atomic.Int64
+	for _, s := range sessions {
+		calling.Go(func() {
+			for ctx.Err() == nil {
+				if _, err := use(t.Context(), s, "echo"); err != nil {
+					failed.Add(1)
+					t.Logf("call: %v", err)
+				}
+				done.Add(1)
+				time.Sleep(20 * time.Millisecond)
+			}
+		})
+	}
+	for i, g := range all {
+		time.Sleep(500 * time.Millisecond)
+		g.Stop()
+		err := <-g.Done
+		g.Done <- err
+		next := startReplica(t, database, config, sharedKey)
+		b.mu.Lock()
+		b.to[i] = next.Base
+		b.mu.Unlock()
+	}
+	time.Sleep(500 * time.Millisecond)
+	stop()
+	calling.Wait()
+	// The balancer may have sent a call to a listener that was closed before it took the connection.
+	if failed.Load() > int64(len(all)) || done.Load() < 50 {
+		t.Errorf("%d of %d calls failed", failed.Load(), done.Load())
+	}
+	for _, s := range sessions {
+		if err := s.Close(); err != nil {
+			t.Errorf("a session has ended: %v", err)
+		}
+	}
+}
+
+// rawServer is a legacy server with as little of its own as possible: its tool echo repeats a text, and ask
+// asks the user, on the stream of the call.
+func rawServer(t *testing.T) string {
+	t.Helper()
+	answers := make(chan string, 1)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Result json.RawMessage
+			Params struct {
+				Name      string
+				Arguments struct{ Text string }
+			}
+		}
+		if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&m) != nil {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		if m.Method == "" && m.Result != nil {
+			answers <- string(m.Result)
+		}
+		result := ""
+		switch {
+		case m.ID == nil || m.Method == "":
+			w.WriteHeader(http.StatusAccepted)
+			return
+		case m.Method == "initialize":
+			w.Header().Set("Mcp-Session-Id", "raw")
+			result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"raw","version":"1"}}`
+		case m.Method == "tools/list":
+			result = `{"tools":[{"name":"echo","inputSchema":{"type":"object"}},{"name":"ask","inputSchema":{"type":"object"}}]}`
+		case m.Method == "tools/call" && m.Params.Name == "ask":
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, "data: {\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"elicitation/create\",\"params\":{\"message\":\"who?\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}}\n\n")
+			http.NewResponseController(w).Flush()
+			said := ""
+			select {
+			case said = <-answers:
+			case <-r.Context().Done():
+				return
+			}
+			fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"asked: %d\"}]}}\n\n", m.ID, len(said))
+			return
+		case m.Method == "tools/call":
+			result = fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, m.Params.Arguments.Text)
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, m.ID)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+// TestReplicasRetry: a modern client that a legacy server has asked something may send its retry to any
+// replica. Once the replica that has asked is gone, the client gets an error.
+func TestReplicasRetry(t *testing.T) {
+	database := postgres.Database(t)
+	config := "evidence: {mode: \"off\"}\nservers: {one: {url: " + rawServer(t) + "}}\n"
+	a, b := startReplica(t, database, config, sharedKey), startReplica(t, database, config, sharedKey)
+	b.Eventually("two replicas", func() bool { return metric(t, b, "pellucid_replicas") == "2" })
+	asked := func() string {
+		t.Helper()
+		var first struct {
+			Result struct{ ResultType, RequestState string }
+		}
+		answer := callAsk(t, a, "")
+		if json.Unmarshal([]byte(answer), &first) != nil || first.Result.ResultType != "input_required" {
+			t.Fatalf("not asked: %s\n%s", answer, a.Log)
+		}
+		return fmt.Sprintf(`"requestState":%q,"inputResponses":{"ask-1":{"action":"accept","content":{}}},`, first.Result.RequestState)
+	}
+	if got := callAsk(t, b, asked()); !strings.Contains(got, "asked: ") {
+		t.Errorf("at another replica: %s\n%s", got, b.Log)
+	}
+	retry := asked()
+	a.Stop()
+	err := <-a.Done
+	a.Done <- err
+	if got := callAsk(t, b, retry); !strings.Contains(got, `"error"`) {
+		t.Errorf("after its end: %s", got)
+	}
 }

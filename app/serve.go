@@ -97,12 +97,14 @@ func (b *Gateway) drain(srv *http.Server) error {
 	limit := b.rules.Load().HTTP.Drain
 	b.log.Info("shutting down: open requests may finish", "within", limit.String())
 	b.health.Drain()
+	b.replicas.giveAway()
 	ctx, stop := context.WithTimeout(context.Background(), limit)
 	defer stop()
 	err := b.shutdownFronts(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		b.log.Warn("requests that were open after http.drain were ended")
 	}
+	b.replicas.endForwarding(ctx)
 	rest, done := context.WithTimeout(context.Background(), install.CloseWait)
 	defer done()
 	if err := srv.Shutdown(rest); err != nil {

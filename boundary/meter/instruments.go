@@ -19,6 +19,7 @@ type instruments struct {
 	traffic    counter
 	gates      counter
 	webhooks   counter
+	forwards   counter
 	classified counter
 	questions  counter
 
@@ -72,6 +73,7 @@ func newInstruments(m metric.Meter) (i instruments, err error) {
 	i.tokens = count("pellucid.control_token.hits", "", "Control tokens of chat templates in what servers sent.", "server", "tool", "code")
 	i.released = count("pellucid.released", "", "Held results that were delivered because a person released them.", "server")
 	i.traffic = count("pellucid.bytes", "By", "Bytes of requests (client), of answers as they came (server) and as they went (delivered).", "server", "flow")
+	i.forwards = count("pellucid.forwards", "", "Requests of sessions that another replica has.", "outcome")
 	i.gates = count("pellucid.gate.requests", "", "HTTP requests that a check let pass or refused.", "gate", "outcome")
 	i.webhooks = count("pellucid.webhook.messages", "", "Messages of webhooks: attempts that delivered one, that failed or after which one was given_up, and messages that were dropped.", "receiver", "outcome")
 	i.classified = count("pellucid.classifier.verdicts", "", "Answers of tools that classifiers were to judge: clean, flagged, not_judged, skipped or dropped.", "server", "classifier", "mode", "verdict", "reason")

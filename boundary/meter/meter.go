@@ -122,6 +122,9 @@ func (m *Meter) Rules(version string) {
 	m.rules.Store(&version)
 }
 
+// Forwarded counts a request that another replica may have to answer. outcome is a constant of the program's.
+func (m *Meter) Forwarded(outcome string) { m.i.forwards.add(1, outcome) }
+
 // Gauges are numbers that others know. Each function is called once for each
 // look at the metrics; nil ones are left out.
 type Gauges struct {

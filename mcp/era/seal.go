@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,12 +24,17 @@ import (
 //
 //	base64url(key id ‖ nonce ‖ AES-256-GCM(key, time of expiry in Unix seconds, 8 bytes ‖ state))
 //
-// with whose it is, and which question it belongs to, as associated data: what one server
+// behind the name of the replica that has sealed it and a point, where there are several (Home),
+// with whose it is, which replica has sealed it, and which question it belongs to, as associated data: what one server
 // of several behind one endpoint has given does not go to another, nor to another of its
 // tools, nor to the same tool with other arguments. A client may repeat a retry, and gets
 // the same answer; what it has answered it cannot answer otherwise. The server gets back the bytes that it gave.
 // The zero value has no key and is not to be used.
 type Sealer struct {
+	// Home names this replica: a retry is sent there, since what a legacy server has asked, and what a
+	// client has answered, is known there only. Its names have no point. nil: there is one replica.
+	Home func() string
+
 	box   *keyring.Box
 	now   func() time.Time
 	spent spentStates
@@ -45,15 +51,23 @@ func NewSealer(ring *keyring.Ring) *Sealer {
 
 func (s *Sealer) seal(state, owner string) string {
 	plain := binary.BigEndian.AppendUint64(nil, uint64(s.now().Add(sealWait).Unix()))
-	return base64.RawURLEncoding.EncodeToString(s.box.Seal(append(plain, state...), []byte(owner)))
+	home := ""
+	if s.Home != nil {
+		home = s.Home() + "."
+	}
+	return home + base64.RawURLEncoding.EncodeToString(s.box.Seal(append(plain, state...), []byte(home+owner)))
 }
 
 func (s *Sealer) open(sealed, owner string) (state string, ok bool) {
+	home := ""
+	if at := strings.IndexByte(sealed, '.'); at >= 0 {
+		home, sealed = sealed[:at+1], sealed[at+1:]
+	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
 	if err != nil {
 		return "", false
 	}
-	plain, err := s.box.Open(b, []byte(owner))
+	plain, err := s.box.Open(b, []byte(home+owner))
 	if err != nil || len(plain) < 8 || int64(binary.BigEndian.Uint64(plain)) <= s.now().Unix() {
 		return "", false
 	}

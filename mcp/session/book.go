@@ -25,9 +25,9 @@ type Book struct {
 // BookOptions are the settings of a Book.
 type BookOptions struct {
 	Life time.Duration // of a session from its beginning; 0 stands for Life
-	// Owner is what SessionOwner says of a session that this process serves. "" is right where one
-	// process serves the installation.
-	Owner string
+	// Owner is what SessionOwner says of a session that this process serves. nil: one process serves
+	// the installation.
+	Owner func() string
 	// Principal is the name by which a person's data is erased, of a session's owner. nil: the same.
 	Principal func(owner string) string
 }
@@ -162,7 +162,7 @@ func (r *registry) put(ctx context.Context, s *Session, principal string, k kept
 	if rec.Owner, rec.Fence, err = r.store.SessionOwner(ctx, rec.ID); err != nil {
 		return err
 	}
-	if rec.Owner != r.opt.Owner && rec.Fence != 0 {
+	if f := r.opt.Owner; rec.Fence != 0 && (f == nil || rec.Owner != f()) {
 		return ErrFence
 	}
 	return r.store.KeepSession(ctx, rec)

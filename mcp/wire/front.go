@@ -52,6 +52,9 @@ type FrontOptions struct {
 	// Registry knows sessions beyond this process, and so lets them survive its end. nil: a session ends
 	// with the process.
 	Registry Registry
+	// Forwarder knows which process has a session, where several processes serve the endpoint. nil: this
+	// one has all.
+	Forwarder Forwarder
 	// Silent leaves out the log message by which a client learns that its session was brought back.
 	Silent bool
 }

@@ -18,8 +18,9 @@ type exchange struct {
 	r         *http.Request
 	rc        *http.ResponseController
 	principal string
-	held      int64 // bytes of the body, in Front.held
-	began     bool  // the response is a stream, and the client has an event id of it
+	held      int64  // bytes of the body, in Front.held
+	raw       []byte // the body, until the message that was made of it is released
+	began     bool   // the response is a stream, and the client has an event id of it
 }
 
 // ServeHTTP serves the endpoint.
@@ -88,6 +89,11 @@ func (x *exchange) post() {
 	if bad != nil {
 		x.unread()
 		x.reject(ID{}, *bad)
+		return
+	}
+	x.raw = body.Bytes()
+	if version, _ := single(x.r.Header, headerVersion); !modern(version) && x.forwardSession() {
+		body.Release()
 		return
 	}
 	if isBatch(body.Bytes()) {
@@ -217,6 +223,10 @@ func (x *exchange) modern(m *Message) {
 		// other requests of the principal must not be named here.
 		m.Release()
 		x.w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	if x.forward(Forwardable{State: m.Params.Get("requestState").Text()}) {
+		m.Release()
 		return
 	}
 	for range attempts {

@@ -57,6 +57,10 @@ func (x *exchange) legacy(m *Message, version string) {
 			break
 		}
 		x.f.forget(s) // it comes back
+		if x.forwardSession() {
+			m.Release()
+			return
+		}
 	}
 	m.Release()
 	x.turnAway(asked, errNoSession)
@@ -91,6 +95,10 @@ func (s *FrontSession) isRepeated(m *Message) bool {
 
 // initialize begins a session; it is kept if the server agrees to a version.
 func (x *exchange) initialize(m *Message) {
+	if x.forward(Forwardable{Begins: true}) {
+		m.Release()
+		return
+	}
 	asked := m.ID
 	s := x.f.begin(x.principal)
 	if s == nil {
@@ -142,6 +150,9 @@ func (x *exchange) get() {
 		x.reject(ID{}, errAcceptGet)
 		return
 	}
+	if x.forwardSession() {
+		return
+	}
 	version, _ := single(x.r.Header, headerVersion)
 	s, bad := x.session(version, nil)
 	if bad != nil {
@@ -172,6 +183,9 @@ func (x *exchange) get() {
 
 // delete ends a legacy session.
 func (x *exchange) delete() {
+	if x.forwardSession() {
+		return
+	}
 	version, _ := single(x.r.Header, headerVersion)
 	if id, once := single(x.r.Header, headerSession); x.f.opt.Registry != nil && once && id != "" {
 		if bad := x.finishSession(id); bad != nil {

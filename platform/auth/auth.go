@@ -99,6 +99,15 @@ func newContext(ctx context.Context, p Principal) context.Context {
 	return context.WithValue(ctx, contextKey{}, p)
 }
 
+// As returns a request that p makes: another process of this installation has authenticated it. It reports
+// false for a principal that no Authenticator returns.
+func As(r *http.Request, p Principal) (*http.Request, bool) {
+	if !validID(p.ID) || slices.ContainsFunc(p.Scopes, func(s string) bool { return !ValidScope(s) }) {
+		return nil, false
+	}
+	return identified(r, p), true
+}
+
 // FromContext returns the principal that Require or Identify has found. What
 // outlives one request (an MCP session, a sealed state) is bound to its ID.
 func FromContext(ctx context.Context) (Principal, bool) {

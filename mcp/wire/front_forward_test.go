@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+)
+
+// elsewhere is a Forwarder that answers every request in one way, and notes it.
+type elsewhere struct {
+	out  Forwarded
+	seen []Forwardable
+	body []string
+}
+
+func (e *elsewhere) Forward(w http.ResponseWriter, _ *http.Request, of Forwardable) Forwarded {
+	e.seen, e.body = append(e.seen, of), append(e.body, string(of.Body))
+	if e.out == Answered {
+		w.WriteHeader(http.StatusTeapot)
+	}
+	return e.out
+}
+
+// TestForwarder: a Forwarder is asked about every request of a session, about initialize and about modern
+// requests, with the body as it came; what it says of the others becomes an error with the id of the request.
+func TestForwarder(t *testing.T) {
+	const call = `{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"x"}}`
+	const modern = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","requestState":"s","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
+	const begin = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`
+	for _, tt := range []struct {
+		name, method, body string
+		header             []string
+		want               Forwardable
+		lost               string // what a client gets where the answer is lost
+	}{
+		{"call", "POST", call, []string{"Mcp-Session-Id", "s1"}, Forwardable{Session: "s1"}, `{"jsonrpc":"2.0","id":"a","error":{"code":7410,`},
+		{"batch", "POST", "[" + call + "]", []string{"Mcp-Session-Id", "s1"}, Forwardable{Session: "s1"}, `{"jsonrpc":"2.0","id":null,"error":{"code":7410,`},
+		{"no message", "POST", "{", []string{"Mcp-Session-Id", "s1"}, Forwardable{Session: "s1"}, `{"jsonrpc":"2.0","id":null,"error":{"code":7410,`},
+		{"listen", "GET", "", []string{"Mcp-Session-Id", "s1"}, Forwardable{Session: "s1"}, `{"jsonrpc":"2.0","id":null,"error":{"code":7410,`},
+		{"end", "DELETE", "", []string{"Mcp-Session-Id", "s1"}, Forwardable{Session: "s1"}, `{"jsonrpc":"2.0","id":null,"error":{"code":7410,`},
+		{"begin", "POST", begin, nil, Forwardable{Begins: true}, `{"jsonrpc":"2.0","id":0,"error":{"code":7410,`},
+		{"modern", "POST", modern, []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "x"}, Forwardable{State: "s"}, `{"jsonrpc":"2.0","id":1,"error":{"code":7410,`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, out := range []Forwarded{Answered, Unreachable, Unanswered} {
+				e := &elsewhere{out: out}
+				b := newBench(t, func(o *FrontOptions) { o.Forwarder = e })
+				req, err := http.NewRequest(tt.method, b.http.URL, strings.NewReader(tt.body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.Header.Set("Accept", "application/json, text/event-stream")
+				req.Header.Set("Content-Type", "application/json")
+				req.Header.Set("X-Principal", "alice")
+				for i := 0; i < len(tt.header); i += 2 {
+					req.Header.Set(tt.header[i], tt.header[i+1])
+				}
+				resp, err := http.DefaultClient.Do(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				answer, err := io.ReadAll(resp.Body)
+				resp.Body.Close()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(e.seen) != 1 {
+					t.Fatalf("asked %d times", len(e.seen))
+				}
+				got := e.seen[0]
+				if got.Session != tt.want.Session || got.State != tt.want.State || got.Begins != tt.want.Begins || got.Principal != "alice" || e.body[0] != tt.body || got.Owes() {
+					t.Errorf("asked about %+v, %q", got, e.body[0])
+				}
+				got.Drop()
+				switch {
+				case out == Answered && resp.StatusCode != http.StatusTeapot:
+					t.Errorf("%d %s", resp.StatusCode, answer)
+				case out == Unanswered && !strings.HasPrefix(string(answer), tt.lost):
+					t.Errorf("%s, want %s", answer, tt.lost)
+				case out == Unreachable && !strings.Contains(string(answer), `"code":7409`):
+					t.Errorf("%s", answer)
+				}
+				if b.f.Sessions() != 0 {
+					t.Error("a session has begun here")
+				}
+			}
+		})
+	}
+}
+
+// TestForwarderDrop: a session that another process has taken over ends here, unless a call is under way.
+func TestForwarderDrop(t *testing.T) {
+	e := &elsewhere{}
+	b := newBench(t, func(o *FrontOptions) { o.Forwarder = e })
+	v, id := b.begin("2025-06-18")
+	e.out = Unreachable
+	b.f.DropIf(func(string) bool { return false })
+	if b.f.Sessions() != 1 {
+		t.Fatal("no session")
+	}
+	b.f.DropIf(func(other string) bool { return other == id })
+	if b.f.Sessions() != 0 {
+		t.Error("the session is still here")
+	}
+	_ = v
+}
+
+// TestAsks: only what does nothing by itself may be delivered twice.
+func TestAsks(t *testing.T) {
+	for body, want := range map[string]bool{
+		"": true, "{": true, `{"jsonrpc":"2.0","method":"notifications/initialized"}`: true, `{"jsonrpc":"2.0","id":1,"result":{}}`: true,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`: true, `{"jsonrpc":"2.0","id":1,"method":"ping"}`: true, `{"jsonrpc":"2.0","id":1,"method":"resources/templates/list"}`: true,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`: false, `{"jsonrpc":"2.0","id":1,"method":"tasks/cancel"}`: false, `{"jsonrpc":"2.0","id":1,"method":"x"}`: false,
+		`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`: false,
+	} {
+		if _, got := Asks([]byte(body), strictjson.Limits{}); got != want {
+			t.Errorf("%s: %v", body, got)
+		}
+	}
+	if got := string(LostEvents([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`), strictjson.Limits{})); !strings.HasPrefix(got, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":7410,") || !strings.HasSuffix(got, "}\n\n") {
+		t.Errorf("%q", got)
+	}
+}
