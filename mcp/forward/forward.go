@@ -20,6 +20,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -65,6 +66,7 @@ type Forwarder struct {
 	ctx    context.Context
 	stop   context.CancelFunc
 	owners owners
+	told   atomic.Int64 // claims of which this replica was told
 
 	work sync.WaitGroup
 
@@ -191,6 +193,7 @@ func (f *Forwarder) reclaim(former, self string) {
 
 // Claimed is told that a replica has claimed a session. It does not wait for the store or the network.
 func (f *Forwarder) Claimed(id, by string) {
+	f.told.Add(1)
 	own, known := f.owners.get(id)
 	if !known || own.id == by {
 		return
@@ -449,7 +452,7 @@ func (x *request) claim(ctx context.Context, s *session.Session, was owner, self
 		return nil
 	}
 	x.o.Counted(CountClaimed)
-	x.owners.set(s.ID(), owner{self, was.fence + 1})
+	x.owners.forget(s.ID()) // the next look finds out whether another replica was quicker still
 	return nil
 }
 
@@ -476,12 +479,15 @@ func (f *Forwarder) owner(ctx context.Context, s *session.Session) (owner, error
 	}
 	ctx, stop := context.WithTimeout(ctx, f.o.wait)
 	defer stop()
+	before := f.told.Load()
 	replica, fence, err := f.o.Store.SessionOwner(ctx, id)
 	if err != nil {
 		return owner{}, err
 	}
 	own := owner{replica, fence}
-	f.owners.set(id, own)
+	if f.owners.set(id, own); f.told.Load() != before {
+		f.owners.forget(id) // a claim was told meanwhile, perhaps of this session
+	}
 	return own, nil
 }
 
