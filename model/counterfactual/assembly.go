@@ -90,6 +90,8 @@ type Assembly struct {
 
 	// Prior are the calls that the agent has made, in their order.
 	Prior []Call
+	// Failed are the indices of those of Prior that have failed, as the client says.
+	Failed map[int]bool
 	// Tools are those that the request offers to the model.
 	Tools []Tool
 
@@ -251,4 +253,14 @@ func (a *Assembly) Below(trust int) Set {
 		}
 	}
 	return b.set()
+}
+
+// Made counts the calls of a tool that the agent has made, without those that have failed.
+func (a *Assembly) Made(tool string) (n int) {
+	for i, c := range a.Prior {
+		if c.Name == tool && !a.Failed[i] {
+			n++
+		}
+	}
+	return n
 }

@@ -17,7 +17,7 @@ import (
 // recognises a value by its form; what has none of these is text.
 func canonical(s string) string {
 	s = cutValue(s)
-	t := strings.TrimSpace(s)
+	t := ordinaryDigits(strings.TrimSpace(s))
 	for _, form := range []func(string) (string, bool){canonNumber, canonDate, canonEmail, canonIBAN, canonURL} {
 		if c, ok := form(t); ok {
 			return c
@@ -76,8 +76,36 @@ func digits(s string) bool {
 	return s != ""
 }
 
-// canonNumber takes a decimal number, with an exponent as JSON writes it, with a
-// currency's sign or commas between thousands.
+// zeros are the digits 0 of scripts in which numbers are written with digits of their own; the
+// others of each follow.
+var zeros = []rune{0x0660, 0x06f0, 0x0966, 0x09e6, 0x0a66, 0x0ae6, 0x0b66, 0x0be6, 0x0c66, 0x0ce6, 0x0d66, 0x0e50, 0x0ed0, 0x0f20, 0x1040, 0x17e0, 0xff10}
+
+// ordinaryDigits writes the digits of other scripts as 0 to 9.
+func ordinaryDigits(s string) string {
+	if ucd.PlainASCII(s) == len(s) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		for _, zero := range zeros {
+			if r < zero {
+				break // they are in their order
+			}
+			if r < zero+10 {
+				return '0' + r - zero
+			}
+		}
+		return r
+	}, s)
+}
+
+// beginsWithDigit reports whether a word begins with a digit of any of these scripts.
+func beginsWithDigit(s string) bool {
+	r, n := utf8.DecodeRuneInString(s)
+	return '0' <= r && r <= '9' || r >= zeros[0] && digits(ordinaryDigits(s[:n]))
+}
+
+// canonNumber takes a decimal number, with an exponent as JSON writes it, with a currency's sign,
+// with commas between thousands, or as in India (1,00,000), or with k for thousands (12k).
 func canonNumber(s string) (string, bool) {
 	for _, sign := range []string{"$", "\u20ac", "\u00a3", "\u00a5"} {
 		s = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(s, sign), sign))
@@ -97,15 +125,21 @@ func canonNumber(s string) (string, bool) {
 			return "", false
 		}
 	}
+	thousands := strings.HasSuffix(s, "k") || strings.HasSuffix(s, "K")
+	if thousands {
+		s = s[:len(s)-1]
+	}
 	whole, fraction, point := strings.Cut(s, ".")
 	if strings.Contains(whole, ",") {
 		parts := strings.Split(whole, ",")
-		for i, p := range parts {
-			if !digits(p) || i > 0 && len(p) != 3 || i == 0 && len(p) > 3 {
-				return "", false
-			}
+		if !grouped(parts, 3) && !grouped(parts, 2) {
+			return "", false
 		}
 		whole = strings.Join(parts, "")
+	}
+	if thousands && digits(whole) && (!point || digits(fraction)) {
+		fraction += strings.Repeat("0", max(0, 3-len(fraction)))
+		whole, fraction, point = whole+fraction[:3], fraction[3:], len(fraction) > 3
 	}
 	if !digits(whole) || point && !digits(fraction) {
 		return "", false
@@ -124,99 +158,15 @@ func canonNumber(s string) (string, bool) {
 	return "n:" + whole, true
 }
 
-var months = []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
-
-// canonDate takes year-month-day with -, / or ., day.month.year with dots, and days
-// with a month's English name, each with or without a time behind it. Day and month
-// with slashes are no date: nobody can tell which is which.
-func canonDate(s string) (string, bool) {
-	if len(s) < 8 || len(s) > 40 {
-		return "", false
-	}
-	day, clock := s, ""
-	if i := strings.IndexAny(s, "T "); i >= 8 && i <= 10 && s[0] >= '0' && s[0] <= '9' {
-		day, clock = s[:i], strings.TrimSpace(s[i+1:])
-	}
-	y, m, d, ok := parseDay(day)
-	if !ok {
-		if y, m, d, ok = parseNamedDay(s); !ok {
-			return "", false
-		}
-		clock = ""
-	}
-	clock, ok = canonClock(clock)
-	if !ok || m < 1 || m > 12 || d < 1 || d > 31 {
-		return "", false
-	}
-	pad := func(n, w int) string { t := strconv.Itoa(n); return strings.Repeat("0", max(0, w-len(t))) + t }
-	return "d:" + pad(y, 4) + "-" + pad(m, 2) + "-" + pad(d, 2) + clock, true
-}
-
-func parseDay(s string) (y, m, d int, ok bool) {
-	for _, sep := range []string{"-", "/", "."} {
-		p := strings.Split(s, sep)
-		if len(p) != 3 || !digits(p[0]) || !digits(p[1]) || !digits(p[2]) {
-			continue
-		}
-		if sep == "." && len(p[2]) == 4 {
-			p[0], p[2] = p[2], p[0]
-		}
-		if len(p[0]) != 4 || len(p[1]) > 2 || len(p[2]) > 2 {
-			return 0, 0, 0, false
-		}
-		y, _ = strconv.Atoi(p[0])
-		m, _ = strconv.Atoi(p[1])
-		d, _ = strconv.Atoi(p[2])
-		return y, m, d, true
-	}
-	return 0, 0, 0, false
-}
-
-// parseNamedDay takes "5 January 2024" and "January 5th, 2024".
-func parseNamedDay(s string) (y, m, d int, ok bool) {
-	f := strings.Fields(strings.ReplaceAll(squeeze(s), ",", " "))
-	if len(f) != 3 {
-		return 0, 0, 0, false
-	}
-	if len(f[0]) >= 3 && !digits(f[0][:1]) {
-		f[0], f[1] = f[1], f[0]
-	}
-	for _, suffix := range []string{"st", "nd", "rd", "th", "."} {
-		f[0] = strings.TrimSuffix(f[0], suffix)
-	}
-	for i, name := range months {
-		if strings.HasPrefix(f[1], name) && digits(f[0]) && len(f[0]) <= 2 && digits(f[2]) && len(f[2]) == 4 {
-			d, _ = strconv.Atoi(f[0])
-			y, _ = strconv.Atoi(f[2])
-			return y, i + 1, d, true
+// grouped reports whether a number stands in groups of so many digits, with three in the last one.
+func grouped(parts []string, size int) bool {
+	last := len(parts) - 1
+	for i, p := range parts {
+		if !digits(p) || i == last && len(p) != 3 || 0 < i && i < last && len(p) != size || i == 0 && len(p) > size {
+			return false
 		}
 	}
-	return 0, 0, 0, false
-}
-
-// canonClock is a time of day behind a date, seconds of 0 left out.
-func canonClock(s string) (string, bool) {
-	if s == "" {
-		return "", true
-	}
-	s = strings.TrimSuffix(strings.TrimSuffix(s, "Z"), "+00:00")
-	s, _, _ = strings.Cut(s, ".")
-	p := strings.Split(s, ":")
-	if len(p) < 2 || len(p) > 3 {
-		return "", false
-	}
-	for i, x := range p {
-		if !digits(x) || len(x) > 2 {
-			return "", false
-		}
-		if len(x) == 1 {
-			p[i] = "0" + x
-		}
-	}
-	if len(p) == 3 && p[2] == "00" {
-		p = p[:2]
-	}
-	return "T" + strings.Join(p, ":"), true
+	return true
 }
 
 // canonEmail takes one address, with or without mailto:, or in angle brackets behind a name.

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -108,7 +109,7 @@ func (r *reader) place(p format.Place) {
 		}
 		r.call(p)
 	case format.PlaceResult:
-		r.result(p.ID, p.Value)
+		r.result(p)
 	case format.PlaceServed:
 		r.call(p)
 		r.resultOf(p)
@@ -347,15 +348,31 @@ func written(args strictjson.Value) string {
 	return string(args.Raw())
 }
 
-// result begins the result of the call of that id.
-func (r *reader) result(id string, at strictjson.Value) {
-	call, ok := r.calls[id]
+// result begins the result of a call.
+func (r *reader) result(p format.Place) {
+	call, ok := r.calls[p.ID]
 	if !ok {
-		r.odd(OddOrphan, at)
+		r.odd(OddOrphan, p.Value)
 		r.source, r.asked = Source{Class: ClassToolResult}, ""
 		return
 	}
+	if p.Failed {
+		r.failed(p.ID)
+	}
 	r.resultOf(call)
+}
+
+// failed notes that the last call of an id has failed.
+func (r *reader) failed(id string) {
+	for i, c := range slices.Backward(r.a.Prior) {
+		if c.ID == id {
+			if r.a.Failed == nil {
+				r.a.Failed = map[int]bool{}
+			}
+			r.a.Failed[i] = true
+			return
+		}
+	}
 }
 
 // resultOf begins the result of a call: its source, and what the agent wrote to get it.

@@ -152,7 +152,8 @@ const (
 	FailNone     Failure = ""
 	FailTimeout  Failure = "timeout"
 	FailLimited  Failure = "rate-limited"
-	FailRejected Failure = "rejected" // the provider refuses the request
+	FailRejected Failure = "rejected"     // the provider refuses the request
+	FailDenied   Failure = "unauthorized" // the provider refuses the key, or there is none
 	FailBudget   Failure = "over-budget"
 	FailCanceled Failure = "canceled"
 	FailBroken   Failure = "malformed" // no answer that can be read

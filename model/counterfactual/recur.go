@@ -222,8 +222,13 @@ func (v *vocabulary) prepare() {
 	v.words = map[string]bool{}
 	fields := strings.Fields(v.text)
 	for i, f := range fields {
-		if digits(f[:1]) || i+2 < len(fields) && digits(fields[i+2][:1]) { // "5 January 2024", "January 5, 2024"
-			v.word(strings.Join(fields[i:min(i+3, len(fields))], " "))
+		if beginsWithDigit(bareWord(f)) || i+2 < len(fields) && beginsWithDigit(fields[i+2]) { // "5 January 2024", "January 5, 2024"
+			v.word(strings.Join(fields[i:i+dateFields(fields[i:])], " "))
+		}
+		if strings.Contains(f, daySigns[0][0]) || strings.Contains(f, daySigns[1][0]) {
+			for _, day := range signedDays(ordinaryDigits(f)) {
+				v.word(day)
+			}
 		}
 		for t := range tokens(f) {
 			v.word(t)

@@ -174,16 +174,12 @@ func plan(ctx context.Context, p *Problem, work []*deciding, by Asker) {
 		list, read = q.parse(r.Answer.Text)
 		named(list, p.Assembly.Tools)
 	}
-	made := map[string]int{}
-	for _, c := range p.Assembly.Prior {
-		made[c.Name]++
-	}
 	before := p.before()
 	for _, w := range work {
 		if !w.open() {
 			continue
 		}
-		f := &PlanFacts{Exchange: r.Exchange, Unasked: why, Unreadable: r.Failure == "" && !read, Done: made[w.call.Name] + before[w.proposal.Digest()]}
+		f := &PlanFacts{Exchange: r.Exchange, Unasked: why, Unreadable: r.Failure == "" && !read, Done: p.Assembly.Made(w.call.Name) + before[w.proposal.Digest()]}
 		if read {
 			f.read(list, p.Assembly, &w.proposal, w.facts.Arguments, w.paths)
 		}

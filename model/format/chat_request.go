@@ -95,7 +95,7 @@ func (p places) chatMessage(m strictjson.Value) Round {
 		if role == "function" {
 			id = chatFunctionID(m)
 		}
-		p.result(id, m)
+		p.result(id, m, false) // the format has no word for a failure
 		p.blocks(PlaceOutput, content, asText)
 		return RoundResult
 	default:

@@ -128,7 +128,7 @@ func (p places) converseAgent(content strictjson.Value) Round {
 }
 
 func (p places) converseResult(v strictjson.Value) {
-	p.result(v.Get("toolUseId").Text(), v)
+	p.result(v.Get("toolUseId").Text(), v, v.Get("status").Text() == "error")
 	for b := range v.Get("content").Elements() {
 		switch data := b.Get("json"); {
 		case b.Get("text").Kind() == '"':

@@ -206,7 +206,7 @@ func geminiID(v strictjson.Value) string {
 // where it is a string of its own. What says more than that, by the names of members or by
 // numbers, is one text: the JSON that it is.
 func (p places) geminiReturned(v strictjson.Value) {
-	p.result(geminiID(v), v)
+	p.result(geminiID(v), v, geminiFailed(v))
 	response := v.Get("response")
 	if geminiPlain(response, 0) {
 		p.geminiTexts(response)
@@ -371,4 +371,11 @@ func (w *body) geminiTurn(turn []Message, names map[string]string) {
 		})
 	}
 	w.raw("]}")
+}
+
+// geminiFailed reports whether a result is that of a call that has failed: it has a member error,
+// and none for an output.
+func geminiFailed(returned strictjson.Value) bool {
+	r := returned.Get("response")
+	return r.Get("error").Exists() && !r.Get("output").Exists() && !r.Get("result").Exists()
 }

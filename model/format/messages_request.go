@@ -80,7 +80,7 @@ func (p places) messagesAgent(content strictjson.Value) Round {
 			p.call(b.Get("id").Text(), b)
 			is = RoundCall
 		case strings.HasSuffix(typ, "_tool_result"):
-			p.result(b.Get("tool_use_id").Text(), b)
+			p.result(b.Get("tool_use_id").Text(), b, messagesFailed(b))
 			p.messagesServed(typ, b.Get("content"))
 		default:
 			p.at(PlaceStrange, b)
@@ -109,7 +109,7 @@ func (p places) messagesUser(content strictjson.Value) Round {
 		own = own || b.Get("type").Text() != "tool_result"
 		switch b.Get("type").Text() {
 		case "tool_result":
-			p.result(b.Get("tool_use_id").Text(), b)
+			p.result(b.Get("tool_use_id").Text(), b, messagesFailed(b))
 			p.blocks(PlaceOutput, b.Get("content"), asText)
 			is = RoundResult
 		case "text":
@@ -202,4 +202,10 @@ func (w *body) messagesTurn(turn []Message) {
 		})
 	}
 	w.raw("]}")
+}
+
+// messagesFailed reports whether a result is that of a call that has failed.
+func messagesFailed(block strictjson.Value) bool {
+	failed, _ := block.Get("is_error").Bool()
+	return failed
 }

@@ -77,6 +77,8 @@ type Place struct {
 	// Whole: a Value that is no string is a text all the same, the JSON that it is. Instead
 	// writes it where a part of it is changed.
 	Whole bool
+	// Failed: the client says that the call whose result begins has failed.
+	Failed bool
 
 	ID, Name  string
 	Arguments strictjson.Value // a string, or the arguments themselves
@@ -141,9 +143,9 @@ func (p places) call(id string, v strictjson.Value) {
 	p(c)
 }
 
-// result begins the result of the call of that id.
-func (p places) result(id string, at strictjson.Value) {
-	p(Place{Kind: PlaceResult, ID: id, Value: at})
+// result begins the result of the call of that id. failed: the client says that the call has failed.
+func (p places) result(id string, at strictjson.Value, failed bool) {
+	p(Place{Kind: PlaceResult, ID: id, Value: at, Failed: failed})
 }
 
 // eachBlock calls text with each string of a content: the string itself, or the

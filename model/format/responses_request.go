@@ -67,7 +67,7 @@ func (p places) responsesPlaces(item strictjson.Value) Round {
 		}
 		return RoundCall
 	case typ == "function_call_output" || typ == "custom_tool_call_output":
-		p.result(item.Get("call_id").Text(), item)
+		p.result(item.Get("call_id").Text(), item, false) // as in chat completions
 		p.blocks(PlaceOutput, item.Get("output"), asInput)
 		return RoundResult
 	case typ == "mcp_call":

@@ -20,22 +20,21 @@ var openers = []string{
 type Writing struct {
 	opener []byte // so far, in small letters
 	line   []byte // the beginning of the line, as far as it is looked at
-	last   byte   // of the line
 	fence  string // of the block of code that is open
-	code   bool   // in this line, a span of code is open
 }
 
 // maxFence is how much of a line is looked at for a fence.
 const maxFence = 64
 
 // Add takes the next piece. began: the opener of a call has been completed in it; shown: each
-// of these stands in a block or a span of code.
+// of these stands in a block of code. Whether one stands in a span of code is not known before
+// the line has ended: see Written.
 func (w *Writing) Add(piece string) (began, shown bool) {
 	shown = true
 	for i := range len(piece) {
 		c := piece[i]
 		if w.opens(c) {
-			began, shown = true, shown && (w.fence != "" || w.code)
+			began, shown = true, shown && w.fence != ""
 		}
 		w.character(c)
 	}
@@ -68,18 +67,15 @@ func (w *Writing) opens(c byte) bool {
 	return false
 }
 
-// character keeps where code begins and ends, as CommonMark has it: a block between lines of
-// backticks or tildes, and a span within a line between backticks.
+// character keeps where blocks of code begin and end, as CommonMark has it: between lines of
+// backticks or tildes.
 func (w *Writing) character(c byte) {
 	if c == '\n' {
 		w.lineEnds()
-		w.line, w.last, w.code = w.line[:0], 0, false
+		w.line = w.line[:0]
 		return
 	}
-	if c == '`' && w.fence == "" && w.last != '`' {
-		w.code = !w.code
-	}
-	if w.last = c; len(w.line) < maxFence {
+	if len(w.line) < maxFence {
 		w.line = append(w.line, c)
 	}
 }
@@ -125,6 +121,7 @@ func Written(text string) (calls []Call, shown []bool) {
 		begin := at + i
 		size := openerAt(text[begin:])
 		_, code := w.Add(text[begin : begin+size])
+		code = code || inSpan(text, begin)
 		at = begin + size
 		c, end := writtenCall(text[begin:])
 		if c.Name != "" || c.Kind == CallOther {
@@ -137,6 +134,47 @@ func Written(text string) (calls []Call, shown []bool) {
 	}
 	return calls, shown
 }
+
+// inSpan reports whether what begins at a place of a text stands in a span of code, as CommonMark
+// has it: between two runs of as many backticks, here within one line. A run without a second
+// one opens none.
+func inSpan(text string, at int) bool {
+	start := strings.LastIndexByte(text[:at], '\n') + 1
+	line, _, _ := strings.Cut(text[start:], "\n")
+	at -= start
+	if len(line) > maxSpanLine {
+		return false
+	}
+	run := func(i int) (n int) {
+		for i+n < len(line) && line[i+n] == '`' {
+			n++
+		}
+		return n
+	}
+	for i := 0; i < at; {
+		n := run(i)
+		if n == 0 {
+			i++
+			continue
+		}
+		i += n
+		for j := i; j < len(line); {
+			m := run(j)
+			if m == n {
+				if at < j {
+					return true
+				}
+				i = j + m
+				break
+			}
+			j += max(m, 1)
+		}
+	}
+	return false
+}
+
+// maxSpanLine is how long a line may be, in bytes, of which spans of code are looked for.
+const maxSpanLine = 4 << 10
 
 // maxOpeners is how many openers of a text are looked at.
 const maxOpeners = 1024

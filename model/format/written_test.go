@@ -88,3 +88,29 @@ func FuzzWritten(f *testing.F) {
 		}
 	})
 }
+
+// TestSpans: a call is shown as code only between two runs of as many backticks in one line.
+func TestSpans(t *testing.T) {
+	const call = `<tool_call>{"name":"pay"}</tool_call>`
+	for text, want := range map[string]bool{
+		"It is `" + call + "` there.":                             true,
+		"It`s here: " + call:                                      false,
+		"It`s `code`, and " + call:                                false,
+		"`` " + call + " ` ``":                                    true,
+		"`` " + call + " `":                                       false,
+		"` " + call + " ``":                                       false,
+		"`a` " + call + " `b`":                                    false,
+		"`a\n" + call + "\nb`":                                    false,
+		"`a` `" + call + "`":                                      true,
+		"`" + strings.Repeat("x", 5000) + call + "`":              false,
+		"```\n" + call + "\n```":                                  true,
+		"`\n" + call:                                              false,
+		"one ` two\nthree `" + call + "` four":                    true,
+		strings.Repeat("`", 3000) + call + strings.Repeat("`", 9): false,
+	} {
+		calls, shown := format.Written(text)
+		if len(calls) != 1 || shown[0] != want {
+			t.Errorf("%.60q: %d calls, shown %v, want %v", text, len(calls), shown, want)
+		}
+	}
+}

@@ -164,6 +164,10 @@ func (d *decider) decide(ctx context.Context, a *answer) {
 // requests for which no plan can be asked.
 func (d *decider) failures() {
 	for i := range d.found {
+		if p := d.found[i].Plan; p != nil && p.Unasked == "" && p.Failure != "" && d.g.plannerFails.Warn(time.Now()) {
+			d.g.o.Log.Warn("the planner did not answer, so calls that need a plan are decided as cannot-tell: look at guard.planner.model and its key, or at those of the request",
+				"why", p.Failure, "own_model", d.g.o.Planner.Client != nil, "tool", d.found[i].Tool, "evidence", d.x.id)
+		}
 		if p := d.found[i].Plan; p != nil && p.Unasked != "" {
 			d.g.o.Log.Warn("the planner could not be asked about the call of a tool", "why", p.Unasked, "tool", d.found[i].Tool, "evidence", d.x.id)
 		}

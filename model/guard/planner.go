@@ -9,6 +9,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -38,8 +39,28 @@ type Planner struct {
 	Ahead bool
 }
 
-// planAnswer bounds the answer of a planner, in tokens.
-const planAnswer = 2048
+// planAnswer bounds the answer of a planner, in tokens; planThoughts where it may think first.
+const (
+	planAnswer   = 2048
+	planThoughts = 8192
+)
+
+// A seldom lets something happen once a minute.
+type seldom struct {
+	mu   sync.Mutex
+	last time.Time
+}
+
+// Warn reports whether it is time to warn again.
+func (s *seldom) Warn(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.last.IsZero() && now.Sub(s.last) < time.Minute {
+		return false
+	}
+	s.last = now
+	return true
+}
 
 // maxPlans bounds the plans that are kept, maxPlanBytes one of them.
 const (
@@ -197,7 +218,7 @@ func (a *asker) plan(ctx context.Context, q delegation.Question) delegation.Repl
 			return delegation.Reply{Exchange: delegation.Exchange{Failure: counterfactual.FailRejected}}
 		}
 		return a.send(ctx, a.g.clients[a.x.f.Name()], counterfactual.PurposePlan, "",
-			&run.Variant{Format: a.x.f.Name(), Source: src, Answer: planAnswer, Path: a.x.path, Header: a.x.header, Budget: a.budget})
+			&run.Variant{Format: a.x.f.Name(), Source: src, Answer: planThoughts, Path: a.x.path, Header: a.x.header, Budget: a.budget})
 	}
 	r := llm.Request{System: q.System, MaxTokens: planAnswer, Budgets: []*llm.Budget{a.budget}}
 	for _, e := range q.Examples {
@@ -261,6 +282,23 @@ var settings = map[format.Name][]string{
 	format.Messages: {"model", "metadata", "service_tier", "inference_geo", "max_tokens", "temperature", "top_p", "top_k"},
 }
 
+// bounds are those of settings that bound an answer; usualBound is the one of a format, where a
+// request has none.
+var (
+	bounds     = []string{"max_tokens", "max_completion_tokens", "max_output_tokens"}
+	usualBound = map[format.Name]string{format.Chat: "max_tokens", format.Responses: "max_output_tokens", format.Messages: "max_tokens"}
+)
+
+// planBound is the bound of a plan, where a request asks for an answer as root does.
+func planBound(root strictjson.Value) []byte {
+	for _, name := range []string{"reasoning_effort", "reasoning", "include_reasoning", "enable_thinking", "thinking_budget"} {
+		if root.Get(name).Exists() {
+			return strconv.AppendInt(nil, planThoughts, 10)
+		}
+	}
+	return strconv.AppendInt(nil, planAnswer, 10)
+}
+
 // templateMember holds what vLLM and SGLang give to the template of a model.
 const templateMember = "chat_template_kwargs"
 
@@ -297,10 +335,22 @@ func asQuestion(f format.Name, src []byte, q *delegation.Question) ([]byte, erro
 		}
 		return form.AppendRequest(nil, asRequest(q))
 	}
+	// The client bounds its own answer, and not a plan. It knows which name the model takes for that.
+	most, named := planBound(root), false
 	for _, name := range settings[f] {
-		if v := root.Get(name); v.Exists() {
+		switch v := root.Get(name); {
+		case !v.Exists():
+		case slices.Contains(bounds, name):
+			if !named {
+				member(name, most)
+			}
+			named = true
+		default:
 			member(name, v.Raw())
 		}
+	}
+	if !named && q != nil {
+		member(usualBound[f], most)
 	}
 	if v := root.Get(templateMember); f == format.Chat && switchesThinking(v) {
 		member(templateMember, v.Raw())

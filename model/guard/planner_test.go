@@ -5,6 +5,7 @@ package guard_test
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,9 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/delegation"
 	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/guard"
+	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
+	"github.com/pellucid-mcp/pellucid/platform/logtest"
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
@@ -122,4 +126,62 @@ func TestAheadBounded(t *testing.T) {
 		}
 	}
 	waittest.Until(t, "plans are asked for", func() bool { return plans.Load() == 4 })
+}
+
+// TestPlanBound: a plan is bounded by a bound of its own, under the name that the client's request
+// has for it, and not by what the client wants to read.
+func TestPlanBound(t *testing.T) {
+	for _, tt := range []struct {
+		f      format.Name
+		client string // members of the request
+		want   string
+	}{
+		{format.Chat, ``, `"max_tokens":2048`},
+		{format.Chat, `"max_tokens":40,`, `"max_tokens":2048`},
+		{format.Chat, `"max_completion_tokens":40,`, `"max_completion_tokens":2048`},
+		{format.Chat, `"max_completion_tokens":40,"reasoning_effort":"high",`, `"max_completion_tokens":8192`},
+		{format.Responses, `"max_output_tokens":40,`, `"max_output_tokens":2048`},
+		{format.Responses, `"reasoning":{"effort":"low"},`, `"max_output_tokens":8192`},
+		{format.Messages, ``, `"max_tokens":2048`},
+	} {
+		for _, ahead := range []bool{false, true} {
+			var seen atomic.Pointer[[]byte]
+			r := newRig(t, func(a ask) reply {
+				if a.System == delegation.PlanPrompt {
+					seen.Store(&a.Raw)
+				}
+				return clerk(a)
+			}, func(o *guard.Options) { o.Planner.Ahead = ahead })
+			body := conversation(tt.f, false, "Pay the bill in bill.txt.", "Pay 120 to Waterworks.")
+			r.post(tt.f, bytes.Replace(body, []byte(`{"model":"m",`), []byte(`{"model":"m",`+tt.client), 1))
+			if sent := seen.Load(); sent == nil || !strings.Contains(string(*sent), tt.want) || strings.Count(string(*sent), `"max_`) != 1 {
+				t.Errorf("%s %s, %v: %s", tt.f, tt.client, ahead, *sent)
+			}
+		}
+	}
+}
+
+// TestPlannerDenied: where the planner refuses its key the operator is told so, once a minute, and
+// the statement says it.
+func TestPlannerDenied(t *testing.T) {
+	var log logtest.Buffer
+	planner := llmtest.Start(t, llmtest.Always(reply{Text: "[]"}), "another key")
+	e, err := llm.New(llm.Options{Format: format.Chat, BaseURL: planner.URL, Model: "p", Retries: -1,
+		Key: llm.NewKey("env:P", func() (string, error) { return "wrong", nil })})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	r := newRig(t, clerk, func(o *guard.Options) {
+		o.Planner.Client, o.Log = e, slog.New(slog.NewTextHandler(&log, nil))
+	})
+	for range 3 {
+		r.post(format.Chat, conversation(format.Chat, false, "Pay the bill in bill.txt.", "Pay 120 to Waterworks."))
+		if s := r.sink.last(t); s.Calls[0].Verdict != delegation.Unknown || s.Calls[0].Plan.Failure != "unauthorized" {
+			t.Errorf("%+v", s.Calls[0])
+		}
+	}
+	if n := strings.Count(log.String(), "level=WARN msg=\"the planner did not answer"); n != 1 || !strings.Contains(log.String(), "why=unauthorized own_model=true") {
+		t.Errorf("%d warnings: %s", n, log.String())
+	}
 }

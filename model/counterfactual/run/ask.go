@@ -87,8 +87,8 @@ func (a *Answered) complete(ctx context.Context, client llm.Client, req llm.Requ
 
 // failures are what llm's codes are to a plan.
 var failures = map[llm.Code]counterfactual.Failure{
-	llm.CodeRequest: counterfactual.FailRejected, llm.CodeKey: counterfactual.FailRejected, llm.CodeRejected: counterfactual.FailRejected,
-	llm.CodeUnauthorized: counterfactual.FailRejected, llm.CodeContext: counterfactual.FailRejected, llm.CodeFiltered: counterfactual.FailRejected,
+	llm.CodeRequest: counterfactual.FailRejected, llm.CodeKey: counterfactual.FailDenied, llm.CodeRejected: counterfactual.FailRejected,
+	llm.CodeUnauthorized: counterfactual.FailDenied, llm.CodeContext: counterfactual.FailRejected, llm.CodeFiltered: counterfactual.FailRejected,
 	llm.CodeRateLimited: counterfactual.FailLimited, llm.CodeQuota: counterfactual.FailLimited, llm.CodeCircuitOpen: counterfactual.FailLimited,
 	llm.CodeTimeout: counterfactual.FailTimeout, llm.CodeUnreachable: counterfactual.FailServer, llm.CodeCertificate: counterfactual.FailServer,
 	llm.CodeServer: counterfactual.FailServer, llm.CodeRedirect: counterfactual.FailServer, llm.CodeCanceled: counterfactual.FailCanceled,
