@@ -3,6 +3,7 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -86,7 +87,7 @@ func VerifyExport(ctx context.Context, dir fs.FS, o VerifyOptions) (*Report, err
 			return ctx.Err()
 		case err != nil:
 			r.problem(Problem{"file " + finding.Quote(path), "", -1, FaultUnreadable})
-		case !d.IsDir() && !belongs(path, size):
+		case !d.IsDir() && !belongs(path, size) && !narrower(ctx, src, dir, path):
 			r.problem(Problem{"file " + finding.Quote(path), "", -1, FaultStray})
 		}
 		return nil
@@ -107,6 +108,21 @@ func belongs(path string, size int64) bool {
 		return ok && level == entries && w == width(size, 0, n)
 	}
 	return false
+}
+
+// narrower reports whether a file is a tile or bundle as it was when the log was smaller, which a mirror
+// keeps for a while: the wider one, which was checked, begins with the same bytes.
+func narrower(ctx context.Context, src Source, dir fs.FS, path string) bool {
+	level, n, w, ok := parseTilePath(path)
+	if !ok || w == tileWidth {
+		return false
+	}
+	want, err := exported(ctx, src, place{level, n, w})
+	if err != nil {
+		return false
+	}
+	got, err := (&Directory{dir: dir}).read(path, len(want))
+	return err == nil && bytes.Equal(got, want)
 }
 
 // A batch is a bundle of records on its way through the workers.
