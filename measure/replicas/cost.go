@@ -24,7 +24,7 @@ func (r *rig) cost(ctx context.Context, n int) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	warm := sleep(ctx, r.o.Settle)
+	warm := l.warm(ctx, r.o.Sessions)
 	from, err := r.used(n)
 	since := time.Now()
 	if err := errors.Join(warm, err, sleep(ctx, r.o.Costs)); err != nil {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -77,6 +78,29 @@ func (r *rig) load(ctx context.Context, sessions int) (*load, error) {
 	return l, nil
 }
 
+// warm waits until so many calls have been answered as there are sessions: processes of servers have started.
+func (l *load) warm(ctx context.Context, sessions int) error {
+	for end := time.Now().Add(2 * startWait); time.Now().Before(end); {
+		events, err := l.events()
+		if err != nil {
+			return err
+		}
+		answered := map[string]bool{}
+		for _, e := range events {
+			if e.Call != "" && e.Error == "" {
+				answered[e.Session] = true
+			}
+		}
+		if len(answered) >= sessions {
+			return nil
+		}
+		if err := sleep(ctx, 500*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return errors.New("replicas: not every session has an answer")
+}
+
 // stop has the clients end after the calls that are under way.
 func (l *load) stop() error {
 	for _, in := range l.inputs {
@@ -97,6 +121,10 @@ func (l *load) stop() error {
 	return err
 }
 
+func (l *load) running() bool {
+	return slices.ContainsFunc(l.clients, (*process).running)
+}
+
 // events reads what the clients have said.
 func (l *load) events() (all []line, err error) {
 	for _, file := range l.files {
@@ -106,7 +134,9 @@ func (l *load) events() (all []line, err error) {
 		}
 		for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
 			var e line
-			if err := json.Unmarshal(s.Bytes(), &e); err != nil {
+			if err := json.Unmarshal(s.Bytes(), &e); err != nil && l.running() {
+				break // the last line is being written
+			} else if err != nil {
 				return nil, fmt.Errorf("replicas: a line of a client: %w", err)
 			}
 			all = append(all, e)

@@ -85,7 +85,9 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	report.Faults, err = r.faults(ctx)
+	if err = load.warm(ctx, o.Sessions); err == nil {
+		report.Faults, err = r.faults(ctx)
+	}
 	if err = errors.Join(err, load.stop()); err != nil {
 		return nil, err
 	}
