@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/record/hold"
@@ -83,6 +84,7 @@ func (s *Store) ListHeld(ctx context.Context, f hold.Filter, now time.Time) ([]h
 	if limit <= 0 {
 		limit = defaultHeld
 	}
+	limit = min(limit, maxHeld)
 	where, args := `1 = 1`, []any(nil)
 	and := func(condition string, more ...any) { where, args = where+` AND `+condition, append(args, more...) }
 	if f.Server != "" {
@@ -91,21 +93,43 @@ func (s *Store) ListHeld(ctx context.Context, f hold.Filter, now time.Time) ([]h
 	if f.Tool != "" {
 		and(`tool = ?`, f.Tool)
 	}
+	if f.After != "" {
+		at, found := "", false
+		err := s.query(ctx, func(r *sql.Rows) error { found = true; return r.Scan(&at) }, `SELECT at FROM held WHERE id = ?`, f.After)
+		if err != nil {
+			return nil, s.fail(ctx, "list held", err)
+		}
+		if !found {
+			return nil, hold.ErrNotFound
+		}
+		and(`(at, id) < (?, ?)`, at, f.After)
+	}
+	const order = ` ORDER BY at DESC, id DESC LIMIT ?`
+	page := func(condition string, more ...any) (string, []any) {
+		return `SELECT ` + heldColumns + ` FROM held WHERE ` + where + ` AND ` + condition + order, append(append(slices.Clone(args), more...), limit)
+	}
+	var query string
 	switch f.State {
 	case "":
-	case hold.Expired:
-		and(`(state = 'expired' OR state IN ('held', 'released') AND until <= ?)`, stamp(now))
+		query, args = page(`1 = 1`)
 	case hold.Held, hold.Released:
-		and(`state = ? AND until > ?`, string(f.State), stamp(now))
+		query, args = page(`state = ? AND until > ?`, string(f.State), stamp(now))
+	case hold.Expired:
+		// What has expired and was not swept yet is not much, and is found by its time. One condition
+		// for both would have the engine read the whole table.
+		swept, sweptArgs := page(`state = 'expired'`)
+		unswept, unsweptArgs := page(`state IN ('held', 'released') AND until <= ?`, stamp(now))
+		query = `SELECT * FROM (SELECT * FROM (` + swept + `) AS swept UNION ALL SELECT * FROM (` + unswept + `) AS unswept) AS expired` + order
+		args = append(append(sweptArgs, unsweptArgs...), limit)
 	default:
-		and(`state = ?`, string(f.State))
+		query, args = page(`state = ?`, string(f.State))
 	}
 	items := []hold.Item{}
 	err := s.query(ctx, func(r *sql.Rows) error {
 		it, err := scanHeld(r, now)
 		items = append(items, it)
 		return err
-	}, `SELECT `+heldColumns+` FROM held WHERE `+where+` ORDER BY at DESC, id LIMIT ?`, append(args, min(limit, maxHeld))...)
+	}, query, args...)
 	return items, s.fail(ctx, "list held", err)
 }
 
@@ -195,39 +219,60 @@ func (s *Store) IsReleased(ctx context.Context, call hold.Digest, now time.Time)
 	return n > 0, s.fail(ctx, "look for a released item", err)
 }
 
+// sweepBatch bounds the items that one transaction of a sweep removes or lets expire: the others
+// that write wait for it.
+const sweepBatch = 500
+
 // SweepHeld implements hold.Store.
 func (s *Store) SweepHeld(ctx context.Context, now, old time.Time, evidence func(hold.Item) ([]byte, error)) (removed int, err error) {
-	err = s.update(ctx, "sweep held", func(t *tx) error {
-		gone := `state NOT IN ('held', 'released') AND (decided <> '' AND decided < ? OR decided = '' AND until < ?)`
-		err := t.query(ctx, func(r *sql.Rows) error { return r.Scan(&removed) }, `SELECT count(*) FROM held WHERE `+gone, stamp(old), stamp(old))
+	// No item is decided before it is held: at < old is what an index finds.
+	const gone = `at < ? AND state NOT IN ('held', 'released') AND (decided <> '' AND decided < ? OR decided = '' AND until < ?)`
+	for more := true; more && err == nil; {
+		n := 0
+		err = s.update(ctx, "sweep held", func(t *tx) error {
+			n = 0
+			return t.query(ctx, func(*sql.Rows) error { n++; return nil },
+				`DELETE FROM held WHERE id IN (SELECT id FROM held WHERE `+gone+` ORDER BY at, id LIMIT ?) RETURNING id`, stamp(old), stamp(old), stamp(old), sweepBatch)
+		})
 		if err == nil {
-			err = t.exec(ctx, `DELETE FROM held WHERE `+gone, stamp(old), stamp(old))
+			removed += n
 		}
-		if err == nil && evidence != nil {
-			err = t.pendExpired(ctx, now, evidence)
-		}
-		if err == nil {
-			err = t.exec(ctx, `UPDATE held SET state = 'expired', body = NULL WHERE state IN ('held', 'released') AND until <= ?`, stamp(now))
-		}
-		return err
-	})
+		more = n == sweepBatch
+	}
+	for more := true; more && err == nil; {
+		err = s.update(ctx, "sweep held", func(t *tx) (err error) {
+			more, err = t.expire(ctx, now, evidence)
+			return err
+		})
+	}
 	return removed, err
 }
 
-// pendExpired stores the records of the items that expire in the transaction.
-func (t *tx) pendExpired(ctx context.Context, now time.Time, evidence func(hold.Item) ([]byte, error)) error {
+// expire lets the items expire that are past their time, and stores their records. It reports
+// whether there may be more.
+func (t *tx) expire(ctx context.Context, now time.Time, evidence func(hold.Item) ([]byte, error)) (more bool, err error) {
 	var records [][]byte
-	err := t.query(ctx, func(r *sql.Rows) error {
+	var ids []any
+	err = t.query(ctx, func(r *sql.Rows) error {
 		it, err := scanHeld(r, now)
 		if err != nil {
 			return err
 		}
+		ids = append(ids, it.ID)
+		if evidence == nil {
+			return nil
+		}
 		record, err := evidence(it)
 		records = append(records, record)
 		return err
-	}, `SELECT `+heldColumns+` FROM held WHERE state IN ('held', 'released') AND until <= ? ORDER BY until, id`, stamp(now))
-	if err != nil {
-		return err
+	}, `SELECT `+heldColumns+` FROM held WHERE state IN ('held', 'released') AND until <= ? ORDER BY until, id LIMIT ?`, stamp(now), sweepBatch)
+	if err != nil || len(ids) == 0 {
+		return false, err
 	}
-	return t.pend(ctx, records...)
+	if err := t.pend(ctx, records...); err != nil {
+		return false, err
+	}
+	more = len(ids) == sweepBatch
+	ids = pad(ids, ids[0])
+	return more, t.exec(ctx, `UPDATE held SET state = 'expired', body = NULL WHERE id IN (`+marks(len(ids))+`)`, ids...)
 }

@@ -50,6 +50,7 @@ type quarantineListCmd struct {
 	State  string `enum:"held,released,taken,denied,expired,all" default:"held" help:"List the items of this state: ${enum}."`
 	Server string `placeholder:"NAME" help:"List only items of this server."`
 	Tool   string `placeholder:"NAME" help:"List only items of this tool."`
+	After  string `placeholder:"ID" help:"List the items that follow this one: the last item of the page before."`
 	Limit  int    `default:"100" help:"Maximum number of items to list, up to 1,000."`
 	JSON   bool   `name:"json" help:"Print one JSON object for each item, as JSON lines."`
 }
@@ -63,11 +64,14 @@ content.`
 func (c *quarantineListCmd) Run(e *env) error {
 	var items []hold.Item
 	err := c.DB.WithQueue(func(ctx context.Context, q *hold.Queue) (err error) {
-		f := hold.Filter{State: hold.State(c.State), Server: c.Server, Tool: c.Tool, Limit: c.Limit}
+		f := hold.Filter{State: hold.State(c.State), Server: c.Server, Tool: c.Tool, After: c.After, Limit: c.Limit}
 		if c.State == "all" {
 			f.State = ""
 		}
 		items, err = q.List(ctx, f)
+		if errors.Is(err, hold.ErrNotFound) {
+			return errors.New("quarantine: the item of --after is no longer kept: begin with the first page")
+		}
 		return err
 	})
 	if err != nil && !errors.Is(err, install.ErrNoStore) {

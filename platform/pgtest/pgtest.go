@@ -177,7 +177,12 @@ func (s *Server) start() error {
 }
 
 // programs is the folder that holds initdb and postgres; "" if not found.
+// programs is the folder of the programs of Postgres: that of $PELLUCID_POSTGRES, for tests with another version than the
+// newest that is installed.
 func programs() string {
+	if dir := os.Getenv("PELLUCID_POSTGRES"); dir != "" {
+		return dir
+	}
 	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); len(found) > 0 {
 		return filepath.Dir(found[len(found)-1])
 	}

@@ -98,7 +98,8 @@ type Filter struct {
 	State  State // "": every one
 	Server string
 	Tool   string
-	Limit  int // 0 stands for 100, the most is 1,000
+	After  string // id of the item behind which the list begins; "": it begins with the newest
+	Limit  int    // 0 stands for 100, the most is 1,000
 }
 
 // The errors of a Store and of a Queue, to be compared with errors.Is.
@@ -154,7 +155,8 @@ type Store interface {
 	// AddHeld stores a new item, unless there are already most items that are held
 	// or released of its server (ErrFull).
 	AddHeld(ctx context.Context, it Item, most int, evidence []byte) error
-	// ListHeld returns items without Body, the newest first.
+	// ListHeld returns items without Body, the newest first; ErrNotFound where the item
+	// of Filter.After is no longer there.
 	ListHeld(ctx context.Context, f Filter, now time.Time) ([]Item, error)
 	// GetHeld returns an item with its Body.
 	GetHeld(ctx context.Context, id string, now time.Time) (Item, error)

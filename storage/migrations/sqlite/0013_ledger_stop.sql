@@ -18,3 +18,5 @@ CREATE TABLE ledger_cosigned (
 
 -- The keys of a log are few among its records.
 CREATE INDEX ledger_entries_keys ON ledger_entries (idx) WHERE kind = 'key-installed';
+
+INSERT INTO schema_steps (version, oldest) VALUES (13, 12);
