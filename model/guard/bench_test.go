@@ -4,15 +4,20 @@ package guard_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/model/delegation"
 	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
 )
@@ -62,4 +67,40 @@ func BenchmarkPassThrough(b *testing.B) {
 			http.DefaultClient.CloseIdleConnections()
 		})
 	}
+}
+
+// BenchmarkOpenDecision reports what a decision that waits for the planner keeps in memory, beside
+// its context, which is short here. The client, the connections and the fake are counted, too.
+func BenchmarkOpenDecision(b *testing.B) {
+	const n = 200
+	var waiting atomic.Int64
+	stop := make(chan struct{})
+	r := newRig(b, func(a ask) reply {
+		if a.System == delegation.PlanPrompt {
+			waiting.Add(1)
+			<-stop
+		}
+		return clerk(a)
+	})
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc + m.StackInuse
+	}
+	var wait sync.WaitGroup
+	before := heap()
+	for i := range n {
+		body := conversation(format.Chat, false, fmt.Sprintf("Pay the bill in bill%d.txt.", i), "Pay 120 to Waterworks.")
+		wait.Go(func() { r.post(format.Chat, body) })
+	}
+	for deadline := time.Now().Add(time.Minute); waiting.Load() < 60 && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	time.Sleep(time.Second) // what else may begin has begun
+	b.ReportMetric(float64(heap()-before)/n/1024, "KiB/decision")
+	b.ReportMetric(float64(waiting.Load()), "asked")
+	close(stop)
+	wait.Wait()
+	http.DefaultClient.CloseIdleConnections()
 }
