@@ -58,6 +58,9 @@ func (s *Sequencer) look(ctx context.Context) (Head, error) {
 			s.after = now.Add(s.o.Window)
 		}
 	}
+	if c, err := ledger.UnverifiedCheckpoint(head.Checkpoint); head.Checkpoint != nil && (err != nil || c.Size != head.Size) {
+		return head, ErrStored // a checkpoint that does not fit its own log is not remembered
+	}
 	was, seen, err := s.o.Seen.Largest(head.Origin)
 	if err != nil {
 		return head, err
