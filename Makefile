@@ -30,7 +30,7 @@ REUSING := ./platform/reuse ./mcp/mcpshape ./boundary/policy/expr
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
-.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-ledger bench-sessions replicas surface-figures model model-table lint docs e2e conformance soak peers nemo python live guard-live packages images images-servers vulnerabilities bin/systems release-tools release-check deploy-tools size clean
+.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-held bench-ledger bench-sessions replicas surface-figures model model-table lint docs e2e conformance soak peers nemo python live guard-live packages images images-servers vulnerabilities bin/systems release-tools release-check deploy-tools size clean
 
 all: test
 
@@ -115,6 +115,11 @@ bench-ccr: build
 CLAIMS ?= 20000
 bench-store:
 	PELLUCID_BENCH_CLAIMS=$(CLAIMS) go test -count=1 -run '^$$' -bench '^BenchmarkStore$$' -benchtime 1x -timeout 2h ./storage
+
+# A page of the queue with HELD held items, on both engines.
+HELD ?= 1000000
+bench-held:
+	PELLUCID_BENCH_HELD=$(HELD) go test -count=1 -run '^$$' -bench '^BenchmarkHeld$$' -benchtime 1x -timeout 1h ./storage
 
 # What evidence costs: a record sealed, signed, integrated and verified (in memory, 2 KB
 # a record), then the gateway with and without it and beside a bare commit: first where
