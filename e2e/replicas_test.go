@@ -70,3 +70,18 @@ func TestReplicaAlone(t *testing.T) {
 		t.Errorf("%d sessions opened, %d answers delivered", report.Opened, report.Delivered)
 	}
 }
+
+// TestReplicas is the short form of `make replicas`: two of three replicas are killed, one is asked to
+// end, and Postgres fails over, while sessions of both SDKs call. No session ends, only calls that were
+// under way fail, each with a clear error, no call reaches a server twice, and every answer has its
+// record.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	o := replicaOptions(t)
+	o.Replicas, o.Sessions, o.Settle = 3, 6, 3*time.Second
+	o.Kills, o.Every, o.Terms, o.Failover = 10*time.Second, 6*time.Second, 1, true
+	report := measureReplicas(t, o)
+	if report.Opened != 6 || report.Delivered == 0 || len(report.Faults) != 4 {
+		t.Errorf("%d sessions opened, %d answers delivered, %d faults", report.Opened, report.Delivered, len(report.Faults))
+	}
+}
