@@ -30,7 +30,7 @@ REUSING := ./platform/reuse ./mcp/mcpshape ./boundary/policy/expr
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
-.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-held bench-ledger bench-sessions replicas surface-figures model model-table lint docs e2e conformance soak peers nemo python live guard-live packages images images-servers vulnerabilities bin/systems release-tools release-check deploy-tools size clean
+.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-held bench-ledger bench-sessions replicas surface-figures model model-table lint docs e2e conformance soak restarts peers nemo python live guard-live packages images images-servers vulnerabilities bin/systems release-tools release-check deploy-tools size clean
 
 all: test
 
@@ -248,6 +248,11 @@ soak:
 	go test -count=1 -timeout 1h -v -run '^(TestChurn|TestChurnChildren|TestSharedFlood)$$' ./boundary/fleet
 	PELLUCID_SOAK=$(CHILDREN) go test -count=1 -timeout 1h -v -run '^TestSoak' ./e2e
 	PELLUCID_MATRIX=$(MATRIX) go test -count=1 -timeout 6h -v -run '^Test(Matrix|SplitReal)' ./boundary/gateway | grep -v '^ *---'
+
+# Clients of official SDKs call while the gateway is restarted every 20 seconds, by SIGTERM and SIGKILL in turn.
+MINUTES ?= 10
+restarts:
+	PELLUCID_RESTARTS=$(MINUTES) go test -count=1 -timeout 2h -v -run '^TestRestarts$$' ./e2e
 
 # Installs them. With them in place `make test` runs those tests too.
 PEERS := .tools/e2e/node_modules/.package-lock.json

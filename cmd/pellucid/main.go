@@ -41,6 +41,7 @@ type cli struct {
 	Webhooks   webhooksCmd   `cmd:"" help:"List and test messages to receivers that are told what waits for a reviewer."`
 	Policy     policyCmd     `cmd:"" help:"Test the rules of a policy."`
 	Trust      trustCmd      `cmd:"" help:"Show the trust scores of servers, or compute them again from the log."`
+	Keys       keysCmd       `cmd:"" help:"List, rotate and retire the keys of this installation."`
 	Ledger     ledgerCmd     `cmd:"" help:"Show, prove and verify the record of decisions."`
 	Ccr        ccrCmd        `cmd:"" help:"Find the piece of a context that took control of a model."`
 	Bench      benchCmd      `cmd:"" help:"Measure on this machine."`

@@ -356,7 +356,7 @@ func formula(t *testing.T, dist string) {
 }
 
 // installed are files that every package has.
-var installed = []string{"/usr/bin/pellucid", "/etc/pellucid/pellucid.yaml", "/usr/lib/systemd/system/pellucid.service", "/usr/share/man/man1/pellucid.1.gz",
+var installed = []string{"/usr/bin/pellucid", "/etc/pellucid/pellucid.yaml", "/usr/lib/systemd/system/pellucid.service", "/usr/lib/systemd/system/pellucid.socket", "/usr/share/man/man1/pellucid.1.gz",
 	"/usr/share/man/man1/pellucid-wrap.1.gz", "/usr/share/bash-completion/completions/pellucid", "/usr/share/fish/vendor_completions.d/pellucid.fish",
 	"/usr/share/doc/pellucid/copyright", "/usr/share/doc/pellucid/NOTICE", "/usr/share/doc/pellucid/install.md"}
 
