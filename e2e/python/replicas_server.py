@@ -28,5 +28,7 @@ async def read(key: str) -> str:
 
 
 listener = socket.create_server(("127.0.0.1", 0))
+# uvicorn does not set it on a socket that it is given, and each answer would wait 40 ms for an acknowledgement.
+listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 print("e2e-port", listener.getsockname()[1], flush=True)
 uvicorn.Server(uvicorn.Config(server.streamable_http_app(), log_level="error")).run(sockets=[listener])
