@@ -82,7 +82,7 @@ func TestUpgradeSideBySide(t *testing.T) {
 			newer := &install{bin: next, state: in.state}
 			where := store(t)
 			server, _ := json.Marshal(helperServer(t, "plain", t.Name()))
-			config := "version: 1\nstore: '" + where + "'\nevidence: {mode: required}\nservers: {files: {command: " + string(server) + "}}\n"
+			config := "version: 1\nstore: '" + where + "'\nhttp: {rate: 0}\nevidence: {mode: required}\nservers: {files: {command: " + string(server) + "}}\n"
 			db := strings.TrimPrefix(where, "file:")
 			base, old := in.serveUp(t, config)
 			var work sync.WaitGroup
