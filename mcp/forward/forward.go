@@ -2,8 +2,8 @@
 
 // Package forward brings a request of a session to the replica that has the session, and takes a session over whose replica is gone.
 //
-//   - The store says which replica owns a session. It is asked once for each session and replica; the
-//     answer is remembered until the owner says that it is not the owner, or is gone.
+//   - The store says which replica owns a session. The answer is remembered until the owner says that it
+//     is not the owner, or is gone, and for a few seconds at the most: of a claim a replica may not be told.
 //   - A request whose session another replica owns is sent there as it came, with the principal that was
 //     authenticated here, and its answer is passed on as it arrives. The owner does not send it further.
 //   - Where the owner is gone, the session is claimed: the store changes its owner if no other replica was
@@ -48,7 +48,8 @@ type Options struct {
 	Counted func(outcome string) // one of the constants below; nil: nothing is counted
 	Log     *slog.Logger         // nil: nothing is logged
 
-	wait time.Duration // for an owner that does not answer, and for the own lease; 0 = 10 s
+	wait  time.Duration // for an owner that does not answer, and for the own lease; 0 = 10 s
+	trust time.Duration // in what the store has said of a session's owner; 0 = 2 s
 }
 
 // What is counted.
@@ -87,7 +88,7 @@ type sending struct {
 
 // New returns a Forwarder.
 func New(o Options) *Forwarder {
-	o.wait = cmp.Or(o.wait, 10*time.Second)
+	o.wait, o.trust = cmp.Or(o.wait, 10*time.Second), cmp.Or(o.trust, 2*time.Second)
 	if o.Counted == nil {
 		o.Counted = func(string) {}
 	}
@@ -95,7 +96,7 @@ func New(o Options) *Forwarder {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	f := &Forwarder{o: o, under: map[*sending]bool{}}
-	f.owners.all, f.self = map[string]owner{}, o.Member.ID()
+	f.owners.all, f.self = map[string]remembered{}, o.Member.ID()
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	return f
 }
@@ -474,8 +475,8 @@ func (f *Forwarder) Begun(s *session.Session, self string, fence int64) {
 // owner returns the owner of a session, from memory if it is known.
 func (f *Forwarder) owner(ctx context.Context, s *session.Session) (owner, error) {
 	id := s.ID()
-	if own, ok := f.owners.get(id); ok {
-		return own, nil
+	if own, ok := f.owners.get(id); ok && time.Since(own.at) < f.o.trust {
+		return own.owner, nil
 	}
 	ctx, stop := context.WithTimeout(ctx, f.o.wait)
 	defer stop()
@@ -503,10 +504,16 @@ const maxOwners = 100_000
 // owners remember who has which session.
 type owners struct {
 	mu  sync.RWMutex
-	all map[string]owner
+	all map[string]remembered
 }
 
-func (o *owners) get(id string) (owner, bool) {
+// remembered is an owner, and when that was learnt.
+type remembered struct {
+	owner
+	at time.Time
+}
+
+func (o *owners) get(id string) (remembered, bool) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	own, ok := o.all[id]
@@ -519,7 +526,7 @@ func (o *owners) set(id string, own owner) {
 	if len(o.all) >= maxOwners {
 		clear(o.all)
 	}
-	o.all[id] = own
+	o.all[id] = remembered{own, time.Now()}
 }
 
 // of returns the sessions of a replica.
@@ -529,7 +536,7 @@ func (o *owners) of(replica string) map[string]owner {
 	out := map[string]owner{}
 	for id, own := range o.all {
 		if own.id == replica {
-			out[id] = own
+			out[id] = own.owner
 		}
 	}
 	return out

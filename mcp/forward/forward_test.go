@@ -199,7 +199,7 @@ func (c *cluster) add(key string) *node {
 	out := keys.Transport(func(string) string { return keys.ID() })
 	x.Forwarder = New(Options{Member: x.member, Store: c.db, Open: c.tokens.Open, Out: out, MaxBody: 1 << 20,
 		Caller: func(r *http.Request) string { return r.Header.Get("Test-Principal") }, Erasable: func(p string) string { return p },
-		Drop: func(string) { x.drops.Add(1) }, wait: 8 * time.Second})
+		Drop: func(string) { x.drops.Add(1) }, wait: 8 * time.Second, trust: time.Hour})
 	ctx, end := context.WithCancel(t.Context())
 	x.end = end
 	go x.member.Run(ctx)
@@ -300,7 +300,7 @@ func (c *cluster) open(ctx context.Context, x *node, method, token, body string,
 }
 
 // TestForward: a request is served by the owner of its session, whichever replica it arrives at, and the
-// store is asked once for each session and replica.
+// store is asked once for each session and replica while its answer is trusted.
 func TestForward(t *testing.T) {
 	c := newCluster(t, 3)
 	token, _ := c.begin(c.nodes[0])
@@ -403,6 +403,26 @@ func TestClaimRace(t *testing.T) {
 		if r, err := c.db.Session(t.Context(), s.ID()); err != nil || r.Fence != 1 {
 			t.Errorf("claimed %d times, %v", r.Fence, err)
 		}
+	}
+}
+
+// TestUntold: a replica that was not told of a claim learns of it from the store, and serves the session no
+// longer.
+func TestUntold(t *testing.T) {
+	c := newCluster(t, 2)
+	c.nodes[0].Forwarder.o.trust = time.Nanosecond
+	token, s := c.begin(c.nodes[0])
+	c.nodes[0].peers.Close() // other replicas cannot reach it, and clients can
+	for i, x := range []*node{c.nodes[1], c.nodes[0]} {
+		if status, got := c.ask(x, http.MethodPost, token, call); status != 200 {
+			t.Errorf("%d, %q", status, got)
+		}
+		if n := c.nodes[1].served.Load(); n != int64(i+1) {
+			t.Errorf("the owner has served %d of %d", n, i+1)
+		}
+	}
+	if owner := c.db.owner(s.ID()); owner != c.nodes[1].member.ID() || c.nodes[0].served.Load() != 0 || c.nodes[0].drops.Load() == 0 {
+		t.Errorf("owner %s, the first one has served %d, dropped %d", owner, c.nodes[0].served.Load(), c.nodes[0].drops.Load())
 	}
 }
 
