@@ -281,10 +281,17 @@ func (x *replicas) giveAway() {
 	}
 }
 
-// endForwarding waits until what other replicas answer has been answered, and no longer than ctx.
-func (x *replicas) endForwarding(ctx context.Context) {
+// awaitOthers waits until what other replicas answer has been answered, and no longer than ctx.
+func (x *replicas) awaitOthers(ctx context.Context) {
 	if x != nil {
 		x.forwarder.Drain(ctx)
+	}
+}
+
+// endForwarding is after the last request of a client.
+func (x *replicas) endForwarding() {
+	if x != nil {
+		x.forwarder.Farewell()
 		x.forwarder.Close()
 	}
 }
@@ -352,7 +359,7 @@ func (b *Gateway) startPeers() (end func()) {
 	if b.replicas == nil {
 		return func() {}
 	}
-	srv := listen.NewServer(forward.Handler(asCaller, http.HandlerFunc(b.servePeer)), b.log)
+	srv := listen.NewServer(b.replicas.forwarder.Handler(asCaller, http.HandlerFunc(b.servePeer)), b.log)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -318,11 +318,11 @@ func TestReplicasAnyRequest(t *testing.T) {
 }
 
 // TestReplicasStop: replicas end one after the other and begin again, as in a rolling upgrade. No session
-// ends, and hardly a call fails.
+// ends, and no call fails.
 func TestReplicasStop(t *testing.T) {
 	server, _ := interactive(t)
 	database := postgres.Database(t)
-	config := "evidence: {mode: \"off\"}\nservers: {one: {url: " + server + "}}\n"
+	config := "http: {rate: 0}\nevidence: {mode: \"off\"}\nservers: {one: {url: " + server + "}}\n"
 	var all []*apptest.Gateway
 	for range 3 {
 		all = append(all, startReplica(t, database, config, sharedKey))
@@ -331,7 +331,7 @@ func TestReplicasStop(t *testing.T) {
 	for _, g := range all {
 		b.to = append(b.to, g.Base)
 	}
-	srv := httptest.NewServer(&httputil.ReverseProxy{Transport: b, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+	srv := httptest.NewServer(&httputil.ReverseProxy{Transport: b, FlushInterval: -1, ErrorLog: log.New(t.Output(), "balancer: ", log.Lmicroseconds),
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(&url.URL{Scheme: "http", Host: "127.0.0.1"})
 			r.Out.Host = "127.0.0.1"
@@ -369,8 +369,7 @@ func TestReplicasStop(t *testing.T) {
 	time.Sleep(500 * time.Millisecond)
 	stop()
 	calling.Wait()
-	// The balancer may have sent a call to a listener that was closed before it took the connection.
-	if failed.Load() > int64(len(all)) || done.Load() < 50 {
+	if failed.Load() > 0 || done.Load() < 50 {
 		t.Errorf("%d of %d calls failed", failed.Load(), done.Load())
 	}
 	for _, s := range sessions {

@@ -93,7 +93,7 @@ func (b *Gateway) socket() (l net.Listener, inherited bool, err error) {
 }
 
 // drain refuses what is new, and waits for what is under way.
-func (b *Gateway) drain(srv *http.Server) error {
+func (b *Gateway) drain(srv *listen.Server) error {
 	limit := b.rules.Load().HTTP.Drain
 	b.log.Info("shutting down: open requests may finish", "within", limit.String())
 	b.health.Drain()
@@ -104,12 +104,13 @@ func (b *Gateway) drain(srv *http.Server) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		b.log.Warn("requests that were open after http.drain were ended")
 	}
-	b.replicas.endForwarding(ctx)
+	b.replicas.awaitOthers(ctx)
 	rest, done := context.WithTimeout(context.Background(), install.CloseWait)
 	defer done()
-	if err := srv.Shutdown(rest); err != nil {
+	if err := srv.Shutdown(rest); err != nil { // what comes until then is for other replicas
 		srv.Close()
 	}
+	b.replicas.endForwarding()
 	if err := b.fleet.Close(rest); err != nil {
 		b.log.Error("a server process could not be stopped in time", "error", finding.Quote(err.Error()))
 	}

@@ -75,6 +75,7 @@ type Forwarder struct {
 	leaving bool
 	self    string // the id under which this replica has claimed sessions
 	under   map[*sending]bool
+	gone    map[string]bool // replicas that answer no more requests
 }
 
 var _ wire.Forwarder = (*Forwarder)(nil)
@@ -95,7 +96,7 @@ func New(o Options) *Forwarder {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	f := &Forwarder{o: o, under: map[*sending]bool{}}
+	f := &Forwarder{o: o, under: map[*sending]bool{}, gone: map[string]bool{}}
 	f.owners.all, f.self = map[string]remembered{}, o.Member.ID()
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	return f
@@ -110,38 +111,6 @@ func (f *Forwarder) Close() {
 	}
 	f.mu.Unlock()
 	f.work.Wait()
-}
-
-// Drain waits until every request that was sent to another replica is answered, and no longer than ctx.
-func (f *Forwarder) Drain(ctx context.Context) {
-	for f.waits() && backoff.Sleep(ctx, drainPoll) == nil {
-	}
-}
-
-const drainPoll = 20 * time.Millisecond
-
-func (f *Forwarder) waits() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for s := range f.under {
-		if !s.stream {
-			return true
-		}
-	}
-	return false
-}
-
-// Leave has other replicas serve what is new, because this one is about to end. A client that listens
-// here for messages of another replica's session has to ask another replica.
-func (f *Forwarder) Leave() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.leaving = true
-	for s := range f.under {
-		if s.stream {
-			s.stop(errLeaving)
-		}
-	}
 }
 
 var (
@@ -327,7 +296,7 @@ func (x *request) withState() wire.Forwarded {
 		return wire.Here
 	}
 	to, live, err := x.o.Member.Find(x.r.Context(), home)
-	if err != nil || !live {
+	if err != nil || !live || x.hasEnded(home) {
 		return wire.Here // where it cannot be found any more, this replica says so
 	}
 	switch x.send(to, false) {
@@ -413,6 +382,7 @@ func (x *request) at(ctx context.Context, own owner, self string, refused bool) 
 		if to, live, err = x.o.Member.Find(ctx, own.id); err != nil {
 			return 0, waitFirst
 		}
+		live = live && !x.hasEnded(own.id)
 	}
 	switch {
 	case live && sentOnce: // it goes no further

@@ -204,7 +204,7 @@ func (c *cluster) add(key string) *node {
 	x.end = end
 	go x.member.Run(ctx)
 	x.front = httptest.NewServer(http.HandlerFunc(x.handle))
-	h := Handler(func(r *http.Request, caller string) (*http.Request, bool) {
+	h := x.Handler(func(r *http.Request, caller string) (*http.Request, bool) {
 		r.Header.Set("Test-Principal", caller)
 		return r, true
 	}, http.HandlerFunc(x.handle))
@@ -634,7 +634,7 @@ func TestMisdirected(t *testing.T) {
 // TestHandlerRefuses: what is not spelled as a replica spells it is refused.
 func TestHandlerRefuses(t *testing.T) {
 	served := 0
-	h := Handler(func(r *http.Request, caller string) (*http.Request, bool) { return r, caller == alice },
+	h := new(Forwarder).Handler(func(r *http.Request, caller string) (*http.Request, bool) { return r, caller == alice },
 		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			if served++; !Received(r.Context()) {
 				t.Error("a request of a replica is not known as one")

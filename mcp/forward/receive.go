@@ -29,12 +29,16 @@ func Received(ctx context.Context) bool {
 // Handler takes requests from other replicas. It must be reached by connections of peer.Keys.Listen
 // only: it believes what they say of the principal. identify puts the principal into the request, or
 // reports that it cannot; next serves the request.
-func Handler(identify func(r *http.Request, caller string) (*http.Request, bool), next http.Handler) http.Handler {
+func (f *Forwarder) Handler(identify func(r *http.Request, caller string) (*http.Request, bool), next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		to, caller := r.Header.Get(headerTo), r.Header.Get(headerCaller)
 		said, err := base64.RawURLEncoding.Strict().DecodeString(caller)
 		if to == "" || err != nil || len(said) > maxCaller {
 			http.Error(w, "not a request of a replica", http.StatusBadRequest)
+			return
+		}
+		if r.Header.Get(headerEnds) == "1" {
+			f.ended(r.Context(), r.Header.Get(headerFrom))
 			return
 		}
 		r = r.WithContext(context.WithValue(r.Context(), hopKey{}, hop{to, r.Header.Get(headerFrom), r.Header.Get(headerTake) == "1"}))

@@ -23,6 +23,7 @@ const (
 	headerTo     = "Pellucid-Replica"   // the id of the replica that the request is for
 	headerCaller = "Pellucid-Principal" // base64url of Options.Caller
 	headerFrom   = "Pellucid-From"      // the id of the replica that has sent it
+	headerEnds   = "Pellucid-Ends"      // "1": the replica that it is from answers no more requests
 	headerTake   = "Pellucid-Take"      // "1": the session is to be claimed, or the request needs none
 )
 
@@ -82,10 +83,12 @@ func (x *request) send(to replica.Row, take bool) sent {
 func (f *Forwarder) track(s *sending) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.ctx.Err() != nil {
+	if f.ctx.Err() != nil || f.gone[s.owner] {
 		return false
 	}
-	f.under[s] = true
+	if f.under[s] = true; f.leaving && s.stream {
+		time.AfterFunc(lastStream, func() { s.stop(errLeaving) })
+	}
 	return true
 }
 

@@ -237,7 +237,7 @@ func (f *Front) Shutdown(ctx context.Context) error {
 	if end, has := ctx.Deadline(); has {
 		defer time.AfterFunc(time.Until(end)/2, func() { f.refusing.Store(true) }).Stop()
 	}
-	awaitFalse(ctx, f.busy)
+	awaitFalse(ctx, func() bool { return f.busy() || !f.endIdle() })
 	for _, s := range f.all() {
 		s.end()
 	}
@@ -266,6 +266,15 @@ func awaitFalse(ctx context.Context, still func() bool) {
 
 func (f *Front) busy() bool {
 	return slices.ContainsFunc(f.all(), (*FrontSession).owes)
+}
+
+// endIdle ends every session in which no answer is under way, and reports whether these are all.
+func (f *Front) endIdle() bool {
+	all := true
+	for _, s := range f.all() {
+		all = s.endUnlessOwes() && all
+	}
+	return all
 }
 
 func (f *Front) all() (list []*FrontSession) {

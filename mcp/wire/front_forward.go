@@ -89,7 +89,7 @@ func (f *Front) drop(id string) {
 	f.mu.Lock()
 	s := f.sessions[id]
 	f.mu.Unlock()
-	if s != nil && !s.owes() {
+	if s != nil && s.endUnlessOwes() {
 		s.Close()
 	}
 }

@@ -338,6 +338,10 @@ func (s *FrontSession) rests() (since time.Time, rests bool) {
 func (s *FrontSession) owes() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.owesLocked()
+}
+
+func (s *FrontSession) owesLocked() bool {
 	for _, st := range s.pending {
 		if !st.endless {
 			return true
@@ -385,6 +389,18 @@ func (s *FrontSession) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.endLocked()
+}
+
+// endUnlessOwes is end where no answer is under way or unwritten. It reports whether the session has ended: no
+// request can have begun meanwhile.
+func (s *FrontSession) endUnlessOwes() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.isEnded && s.owesLocked() {
+		return false
+	}
+	s.endLocked()
+	return true
 }
 
 func (s *FrontSession) endLocked() {

@@ -83,16 +83,6 @@ func At(flag, addr string) (net.Listener, error) {
 	return nil, fmt.Errorf("cannot listen: %w", err)
 }
 
-// NewServer returns a server whose clients cannot make it wait or remember: every
-// listener of ours is one. There is no bound to the time of an answer, which may be
-// a stream.
-func NewServer(h http.Handler, log *slog.Logger) *http.Server {
-	return &http.Server{
-		Handler: unhurried(h), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
-}
-
 // unhurried bounds the time for what a handler has not read of a body. The server reads that
 // before it answers: whoever is refused, and sends nothing, would keep a connection for good.
 func unhurried(h http.Handler) http.Handler {
@@ -136,7 +126,7 @@ func Serve(ctx context.Context, flag, addr string, h http.Handler, grace time.Du
 
 // Until has srv answer at l until ctx ends. What is under way then goes on: the caller shuts
 // srv down.
-func Until(ctx context.Context, srv *http.Server, l net.Listener) error {
+func Until(ctx context.Context, srv *Server, l net.Listener) error {
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
 	select {

@@ -4,6 +4,7 @@ package listen
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -58,5 +59,56 @@ func TestUnreadBody(t *testing.T) {
 			t.Errorf("%s: the connection is closed", path)
 		}
 		time.Sleep(restWait + restWait/4) // longer than what the rest of the body would have had
+	}
+}
+
+// TestShutdownDropsNothing: a request that has come when the server is to end is answered, also one that comes on a
+// connection that was accepted just before. That of net/http drops both.
+func TestShutdownDropsNothing(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted := make(chan bool, 1024)
+	srv := NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "served") }), slog.New(slog.DiscardHandler))
+	note := srv.ConnState
+	srv.ConnState = func(c net.Conn, s http.ConnState) {
+		if note(c, s); s == http.StateNew {
+			accepted <- true
+		}
+	}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(l) }()
+	silent, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	<-accepted
+	<-accepted
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Shutdown(t.Context()) }()
+	for err == nil { // until the listener is closed
+		var probe net.Conn
+		if probe, err = net.DialTimeout("tcp", l.Addr().String(), time.Second); err == nil {
+			probe.Close()
+		}
+	}
+	io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	b, err := io.ReadAll(c)
+	if err != nil || !strings.HasSuffix(string(b), "served") {
+		t.Errorf("%q, %v", b, err)
+	}
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		t.Error(err)
+	}
+	silent.Close()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
