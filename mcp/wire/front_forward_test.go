@@ -93,6 +93,18 @@ func TestForwarder(t *testing.T) {
 	}
 }
 
+// TestForwarderLongOpening: where other processes must be able to serve a session, one that they cannot
+// bring back does not begin.
+func TestForwarderLongOpening(t *testing.T) {
+	e := &elsewhere{}
+	b := newBench(t, func(o *FrontOptions) { o.Forwarder = e })
+	long := strings.Repeat("x", maxOpening)
+	resp := b.post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"x":"` + long + `"}}}`)
+	if body := all(t, resp); resp.StatusCode != http.StatusRequestEntityTooLarge || !strings.HasPrefix(body, `{"jsonrpc":"2.0","id":0,"error":`) || len(e.seen) > 0 || b.f.Sessions() != 0 {
+		t.Errorf("%d %.200q, asked %d times", resp.StatusCode, body, len(e.seen))
+	}
+}
+
 // TestForwarderDrop: a session that another process has taken over ends here, unless a call is under way.
 func TestForwarderDrop(t *testing.T) {
 	e := &elsewhere{}

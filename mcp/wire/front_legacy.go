@@ -95,11 +95,16 @@ func (s *FrontSession) isRepeated(m *Message) bool {
 
 // initialize begins a session; it is kept if the server agrees to a version.
 func (x *exchange) initialize(m *Message) {
+	asked := m.ID
+	if x.f.opt.Forwarder != nil && len(m.Params.Raw()) > maxOpening { // no other process could serve the session
+		m.Release()
+		x.reject(asked, errTooLong)
+		return
+	}
 	if x.forward(Forwardable{Begins: true}) {
 		m.Release()
 		return
 	}
-	asked := m.ID
 	s := x.f.begin(x.principal)
 	if s == nil {
 		m.Release()

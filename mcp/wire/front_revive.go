@@ -371,19 +371,11 @@ func (s *SessionState) fits() bool {
 	return len(s.Subscriptions) <= maxSubscriptions && n <= maxSubscriptionBytes
 }
 
-// finishSession ends a session that the client wants to end, here and wherever it may come back.
+// finishSession ends a session that the client wants to end, wherever it may come back, and then here: a
+// request that was on its way meanwhile may have brought it back.
 func (x *exchange) finishSession(id string) *rejection {
 	ctx, stop := context.WithTimeout(x.r.Context(), registryWait)
 	defer stop()
-	x.f.mu.Lock()
-	r := x.f.reviving[id]
-	x.f.mu.Unlock()
-	if r != nil {
-		select {
-		case <-r.done:
-		case <-ctx.Done():
-		}
-	}
 	s := x.f.lookup(id, x.principal)
 	if s == nil {
 		switch _, err := x.f.opt.Registry.Find(ctx, id, x.principal); {
@@ -393,15 +385,25 @@ func (x *exchange) finishSession(id string) *rejection {
 			return &errNotRead
 		}
 	}
-	if s != nil {
-		x.f.forget(s)
-		s.end()
-	}
 	if s == nil || s.survives() {
 		if err := x.f.opt.Registry.End(ctx, id, x.principal); err != nil {
 			x.f.notice("the end of a session could not be kept: " + finding.Quote(err.Error()))
 			return &errNotKept
 		}
+	}
+	x.f.mu.Lock()
+	r := x.f.reviving[id]
+	x.f.mu.Unlock()
+	if r != nil {
+		go func() {
+			if <-r.done; r.s != nil {
+				r.s.Close()
+			}
+		}()
+	}
+	if s = x.f.lookup(id, x.principal); s != nil {
+		x.f.forget(s)
+		s.end()
 	}
 	x.w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -179,6 +179,43 @@ func TestRevive(t *testing.T) {
 	}
 }
 
+// slowEnd is a Registry that takes its time to end a session.
+type slowEnd struct {
+	*ledgerOfSessions
+	begun, end chan struct{}
+}
+
+func (l *slowEnd) End(ctx context.Context, id, principal string) error {
+	close(l.begun)
+	<-l.end
+	return l.ledgerOfSessions.End(ctx, id, principal)
+}
+
+// TestReviveEnded: a request that arrives while the client ends its session does not bring it back for
+// longer than the end takes.
+func TestReviveEnded(t *testing.T) {
+	l, next := processes(t)
+	_, id := next().begin("2025-11-25")
+	session := []string{"Mcp-Session-Id", id}
+	slow := &slowEnd{l, make(chan struct{}), make(chan struct{})}
+	two := newBench(t, func(o *FrontOptions) { o.Registry = slow })
+	var client sync.WaitGroup
+	client.Go(func() {
+		if resp := two.do(t.Context(), http.MethodDelete, "", session...); resp.StatusCode != http.StatusNoContent {
+			t.Errorf("DELETE: %d", resp.StatusCode)
+		}
+	})
+	<-slow.begun
+	client.Go(func() { all(t, two.post(listBody, session...)) })
+	v := two.next()
+	m := v.read() // initialize, which is not answered
+	close(slow.end)
+	client.Wait()
+	if two.f.Sessions() != 0 || m.Method != methodInitialize {
+		t.Errorf("%d sessions after %s", two.f.Sessions(), m.Method)
+	}
+}
+
 // TestReviveLater: what keeps a session from coming back ends the request, and not the session.
 func TestReviveLater(t *testing.T) {
 	l, next := processes(t)
