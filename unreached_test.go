@@ -17,8 +17,6 @@ const unreached = `
 # Public API: other modules call these; here only tests and examples do.
 grounding/attest.ContextDocument:  the JSON-LD contexts that a verifier needs beside the library
 record/ledger.AddCosignature:      adds what witnesses answer to a checkpoint, after checking it
-record/ledger.ProveConsistency:    proves to an auditor that a log continues an older one
-record/ledger.VerifyConsistency:   checks that proof
 text/href.Bare:                    reads back what URI.Rendered has written
 text/scrub.EncodedTokens:          counts control tokens behind escapes, for reports
 text/scrub.unescape:               part of EncodedTokens
@@ -33,6 +31,7 @@ text/ucd.Script.String: the names are generated with the tables
 app/apptest:              a running gateway for tests
 boundary/surface/pintest: the same tests for every store of pins
 e2e:                      tests of the program against servers and clients that others wrote
+e2e/deploy:               tests of the chart, the Compose file, the proxies and the alerts
 e2e/release:              tests of what a release is made of
 mcp/wire.Decoded:         how often a route parses messages, counted by app.TestDecodes
 mcp/wire.Watch:           which goroutines use a message, counted by app.TestHandovers
@@ -41,9 +40,16 @@ mcp/wire.pushed.AllowBatches: part of Push
 mcp/wire.pushed.Start:     part of Push
 mcp/wire.pushed.read:      part of Push
 model/llm/llmtest:        a provider of models for tests
+record/ledger/ledgertest: a log for tests
 platform/intake/intaketest: requests that tests begin
 platform/logtest:         a log that tests read
-platform/pgtest:          a Postgres for tests
+platform/pgtest.Server.Database: a Postgres for tests; pellucid-bench has a pair of them, and no single one
+platform/pgtest.Server.Dump:     the same
+platform/pgtest.Server.Output:   the same
+platform/pgtest.Server.Standby:  the same
+platform/pgtest.Server.start:    the same
+platform/pgtest.Server.Stop:     the same
+platform/pgtest.Server.URL:      the same
 platform/waittest:        tests wait for what other goroutines do
 text/ucd/gen:             writes the tables of Unicode
 `

@@ -636,7 +636,7 @@ func TestHandlerRefuses(t *testing.T) {
 	served := 0
 	h := new(Forwarder).Handler(func(r *http.Request, caller string) (*http.Request, bool) { return r, caller == alice },
 		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			if served++; !Received(r.Context()) {
+			if served++; !received(r.Context()) {
 				t.Error("a request of a replica is not known as one")
 			}
 		}))
@@ -654,4 +654,10 @@ func TestHandlerRefuses(t *testing.T) {
 	if served != 1 {
 		t.Errorf("%d were served", served)
 	}
+}
+
+// received reports whether another replica has sent the request.
+func received(ctx context.Context) bool {
+	_, is := ctx.Value(hopKey{}).(hop)
+	return is
 }

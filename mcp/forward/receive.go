@@ -20,12 +20,6 @@ type hopKey struct{}
 // maxCaller bounds what another replica says of a principal.
 const maxCaller = 48 << 10
 
-// Received reports whether another replica has sent the request.
-func Received(ctx context.Context) bool {
-	_, is := ctx.Value(hopKey{}).(hop)
-	return is
-}
-
 // Handler takes requests from other replicas. It must be reached by connections of peer.Keys.Listen
 // only: it believes what they say of the principal. identify puts the principal into the request, or
 // reports that it cannot; next serves the request.

@@ -81,7 +81,7 @@ func TestToken(t *testing.T) {
 	if _, _, err := tok.Seal(s); err == nil {
 		t.Error("a long name")
 	}
-	if tok.New("", "").ID() == tok.New("", "").ID() {
+	if a, b := tok.New("", ""), tok.New("", ""); a.ID() == b.ID() {
 		t.Error("two sessions have one number")
 	}
 }

@@ -31,7 +31,6 @@ type keeping struct {
 	of     conversation.Owner
 	form   format.Keeper
 	said   []byte // Asked.Said of the whole conversation
-	unseen string // why a part of it is not known; "": it is
 }
 
 // owner is whose conversations a request may continue. Where the guard asks for no token, those
