@@ -28,9 +28,9 @@ const keepWait = 5 * time.Second
 
 // A keeping is what has to be known of a request whose answer a later one may continue.
 type keeping struct {
-	of     conversation.Owner
-	form   format.Keeper
-	said   []byte // Asked.Said of the whole conversation
+	of   conversation.Owner
+	form format.Keeper
+	said []byte // Asked.Said of the whole conversation
 }
 
 // owner is whose conversations a request may continue. Where the guard asks for no token, those

@@ -106,7 +106,9 @@ func TestAnswers(t *testing.T) {
 		{"always the same size", size("0\n"), witness.ErrForked},
 		{"a size without its type", status(409, "7\n"), witness.ErrAnswer},
 		{"gone", func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, witness.ErrAway},
-		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect) }, nil},
+		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
+		}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			lines, err := client(t, good.Witness, tt.h).Cosign(t.Context(), log, cp)
