@@ -71,7 +71,12 @@ func (x *exchange) forward(of Forwardable) bool {
 	case Unreachable:
 		why = errNoOwner
 	}
-	if x.r.Method != http.MethodPost {
+	switch x.r.Method {
+	case http.MethodPost:
+	case http.MethodGet:
+		x.turnListenerAway(why)
+		return true
+	default:
 		x.reject(ID{}, why)
 		return true
 	}

@@ -85,6 +85,19 @@ func (x *exchange) turnAway(asked ID, why rejection) {
 	x.reject(asked, why)
 }
 
+// turnListenerAway is turnAway for a client that wants to listen. It gets a stream that ends at once: SDKs then ask
+// again after a while, and some end a session where the status is one of failure.
+func (x *exchange) turnListenerAway(why rejection) {
+	if x.f.opt.Registry == nil || why.status != http.StatusServiceUnavailable {
+		x.reject(ID{}, why)
+		return
+	}
+	h := x.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache, no-transform")
+	_, _ = x.w.Write([]byte(retryWait + "\n"))
+}
+
 // isRepeated reports whether the client says again what was said for it when the session was brought
 // back.
 func (s *FrontSession) isRepeated(m *Message) bool {
@@ -161,7 +174,7 @@ func (x *exchange) get() {
 	version, _ := single(x.r.Header, headerVersion)
 	s, bad := x.session(version, nil)
 	if bad != nil {
-		x.reject(ID{}, *bad)
+		x.turnListenerAway(*bad)
 		return
 	}
 	event := eventID{life: s.life}

@@ -238,6 +238,10 @@ func TestReviveLater(t *testing.T) {
 	if resp := two.post(`{"jsonrpc":"2.0","method":"notifications/cancelled"}`, session...); resp.StatusCode != http.StatusAccepted {
 		t.Errorf("a notification while the store is away: %d", resp.StatusCode)
 	}
+	listen := two.do(t.Context(), http.MethodGet, "", session...)
+	if body := all(t, listen); listen.StatusCode != http.StatusOK || listen.Header.Get("Content-Type") != "text/event-stream" || body != "retry: 1000\n\n" {
+		t.Errorf("a client that wants to listen while the store is away: %d %q", listen.StatusCode, body)
+	}
 	if resp := two.do(t.Context(), http.MethodDelete, "", session...); resp.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("an end while the store is away: %d", resp.StatusCode)
 	}

@@ -18,6 +18,7 @@ type Server struct {
 
 	mu     sync.Mutex
 	l      net.Listener
+	served chan struct{} // closed when the last connection of l has been noted
 	ending bool
 	open   map[net.Conn]http.ConnState // StateNew or StateActive
 }
@@ -46,11 +47,13 @@ func (s *Server) note(c net.Conn, state http.ConnState) {
 // Serve is that of http.Server.
 func (s *Server) Serve(l net.Listener) error {
 	s.mu.Lock()
-	if s.l = l; s.ending {
+	served := make(chan struct{})
+	if s.l, s.served = l, served; s.ending {
 		l.Close()
 	}
 	s.mu.Unlock()
 	err := s.Server.Serve(l)
+	close(served)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ending {
@@ -69,7 +72,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if s.ending = true; s.l != nil {
 		s.l.Close()
 	}
+	served := s.served
 	s.mu.Unlock()
+	if served != nil {
+		<-served
+	}
 	s.SetKeepAlivesEnabled(false)
 	end := time.Now().Add(newWait)
 	poll := time.NewTicker(5 * time.Millisecond)
