@@ -27,8 +27,8 @@ type counted struct {
 
 // TestRestarts has clients of official SDKs call without pause while the gateway is restarted, by SIGTERM and
 // SIGKILL in turn. Its socket outlives it, as one of systemd does. No session ends, and no call hangs. One exception
-// is the Python SDK's: it ends a session where a connection breaks before the first byte of an answer, which a
-// SIGKILL can do.
+// is the Python SDK's, which fastmcp uses: it ends a session where a connection breaks before the first byte of an
+// answer, which a SIGKILL can do. Inspector begins a session for each call, and so meets restarts within initialize.
 // $PELLUCID_RESTARTS is the number of minutes; `make restarts` sets it.
 func TestRestarts(t *testing.T) {
 	if runtime.GOOS == "windows" {
@@ -87,8 +87,13 @@ func TestRestarts(t *testing.T) {
 	seconds := strconv.Itoa(int(length.Seconds()))
 	clients := map[string]*exec.Cmd{
 		"python":     exec.Command(python, "-B", filepath.Join("python", "restarts.py"), "sdk", url, seconds),
+		"fastmcp":    exec.Command(python, "-B", filepath.Join("python", "restarts.py"), "fastmcp", url, seconds),
 		"typescript": exec.Command("node", filepath.Join("node", "restarts.mjs"), modules, url, seconds),
 	}
+	over := make(chan struct{})
+	inspected := make(chan inspections, 1)
+	inspector := newInspector(t, in, nil)
+	go func() { inspected <- inspector.callUntil(t, url, over) }()
 	said, done := map[string]*bytes.Buffer{}, make(chan error, len(clients))
 	for name, cmd := range clients {
 		said[name] = &bytes.Buffer{}
@@ -117,6 +122,12 @@ func TestRestarts(t *testing.T) {
 			t.Fatal("the clients do not end")
 		}
 	}
+	close(over)
+	calls := <-inspected
+	t.Logf("inspector: %d calls answered, errors %q", calls.answered, calls.errors)
+	if calls.answered == 0 || len(calls.errors) > restarts {
+		t.Errorf("inspector: %d calls answered, %d failed at %d restarts", calls.answered, len(calls.errors), restarts)
+	}
 	for name, out := range said {
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		var c counted
@@ -124,8 +135,8 @@ func TestRestarts(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		t.Logf("%s: %d restarts, %d calls answered, errors %v, news %v", name, restarts, c.Answered, c.Errors, c.News)
-		if name == "python" && restarts > 1 && strings.Contains(c.Ended, "httpx.ReadError") {
-			t.Logf("python: the SDK ended its session: a connection broke before the first byte of an answer")
+		if name != "typescript" && restarts > 1 && strings.Contains(c.Ended, "httpx.ReadError") {
+			t.Logf("%s: the SDK ended its session: a connection broke before the first byte of an answer", name)
 			c.Ended = ""
 		}
 		if c.Ended != "" || c.Hung > 0 || c.Answered == 0 {
@@ -137,6 +148,34 @@ func TestRestarts(t *testing.T) {
 		}
 		if failed > 2*restarts { // the call under way, and the one after it, whose connection was idle
 			t.Errorf("%s: %d calls failed at %d restarts", name, failed, restarts)
+		}
+	}
+}
+
+// inspections are what the calls of Inspector came to.
+type inspections struct {
+	answered int
+	errors   []string
+}
+
+// callUntil has Inspector call once after the other, each call in a session of its own, until over.
+func (i *inspector) callUntil(t *testing.T, url string, over <-chan struct{}) (all inspections) {
+	for n := 0; ; n++ {
+		select {
+		case <-over:
+			return all
+		case <-t.Context().Done():
+			return all
+		case <-time.After(time.Second): // its start takes as much of the machine as hundreds of calls
+		}
+		cmd := exec.CommandContext(t.Context(), nodeBinary(i.modules), i.modules+"/.bin/mcp-inspector", "--cli", "--quiet", url, "--transport", "http",
+			"--method", "tools/call", "--tool-name", "echo", "--tool-arg", fmt.Sprintf("message=call %d", n))
+		cmd.Env = append(os.Environ(), "HOME="+i.home, "MCP_INSPECTOR_SECRET_STORE=memory")
+		out, err := cmd.CombinedOutput()
+		if err == nil && strings.Contains(string(out), fmt.Sprintf("call %d", n)) {
+			all.answered++
+		} else {
+			all.errors = append(all.errors, fmt.Sprintf("%v: %.200s", err, out))
 		}
 	}
 }
