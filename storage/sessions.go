@@ -122,9 +122,14 @@ func (s *Store) EndSession(ctx context.Context, r session.Record) error {
 	return err
 }
 
-// SweepSessions implements session.Store.
+// claimKept is the time for which the record of a session stays that says only which process had it.
+const claimKept = 24 * time.Hour
+
+// SweepSessions implements session.Store. It also removes old records of processes that are gone, where
+// nothing has changed in the session: its id alone brings it back.
 func (s *Store) SweepSessions(ctx context.Context, now time.Time) error {
 	return s.updating(ctx, "sweep sessions", func(t *tx) error {
-		return t.exec(ctx, `DELETE FROM sessions WHERE until <= ?`, stamp(now))
+		return t.exec(ctx, `DELETE FROM sessions WHERE until <= ? OR seen <= ? AND ended = 0 AND length(state) = 0
+  AND NOT EXISTS (SELECT 1 FROM replicas WHERE replicas.id = sessions.owner)`, stamp(now), stamp(now.Add(-claimKept)))
 	}, func(*sql.Tx) error { return nil })
 }

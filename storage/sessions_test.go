@@ -4,6 +4,7 @@ package storage_test
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pellucid-mcp/pellucid/mcp/session"
+	"github.com/pellucid-mcp/pellucid/platform/replica"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
@@ -124,6 +126,52 @@ func TestSessionClaims(t *testing.T) {
 			if won.Load() != 1 {
 				t.Errorf("fence %d: %d processes have the session", fence, won.Load())
 			}
+		}
+	})
+}
+
+// TestSessionsOfGoneOwners: a record that holds nothing but an owner that is gone is swept after a day; one of a
+// process that lives, one with state and one of a session that has ended stay until their time is over.
+func TestSessionsOfGoneOwners(t *testing.T) {
+	engines(t, func(t *testing.T, where string) {
+		s := open(t, where, storage.Options{})
+		if _, err := s.BeatReplica(ctx, replica.Row{ID: "alive", Address: "a:1", Started: "2026-01-01T00:00:00Z"}, true); err != nil {
+			t.Fatal(err)
+		}
+		for id, owner := range map[string]string{"gone": "gone", "alive": "alive", "state": "gone", "ended": "gone"} {
+			r := session.Record{ID: id, Seen: day, Until: day.Add(720 * time.Hour)}
+			if ok, err := s.ClaimSession(ctx, r, owner); err != nil || !ok {
+				t.Fatal(ok, err)
+			}
+			r.Fence = 1
+			switch id {
+			case "state":
+				r.State = []byte{1}
+				if err := s.KeepSession(ctx, r); err != nil {
+					t.Fatal(err)
+				}
+			case "ended":
+				if err := s.EndSession(ctx, r); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		left := func(at time.Time) (ids []string) {
+			if err := s.SweepSessions(ctx, at); err != nil {
+				t.Fatal(err)
+			}
+			for _, id := range []string{"alive", "ended", "gone", "state"} {
+				if _, err := s.Session(ctx, id); err == nil {
+					ids = append(ids, id)
+				}
+			}
+			return ids
+		}
+		if got := left(day.Add(23 * time.Hour)); len(got) != 4 {
+			t.Errorf("within a day: %q", got)
+		}
+		if got := left(day.Add(25 * time.Hour)); !slices.Equal(got, []string{"alive", "ended", "state"}) {
+			t.Errorf("after a day: %q", got)
 		}
 	})
 }

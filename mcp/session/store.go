@@ -53,6 +53,7 @@ type Store interface {
 	KeepSession(ctx context.Context, r Record) error
 	// EndSession notes until r.Until that the client has ended the session, and erases its state.
 	EndSession(ctx context.Context, r Record) error
-	// SweepSessions removes the records whose time is over.
+	// SweepSessions removes the records whose time is over, and may remove others that hold nothing but an
+	// owner that is gone.
 	SweepSessions(ctx context.Context, now time.Time) error
 }

@@ -96,11 +96,12 @@ func onlyPublic(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// sharedRanges are for carriers (RFC 6598), for measurements (RFC 2544) and for translation into
-// IPv4 (RFC 6052, RFC 3056), whose last part may be a private address.
+// sharedRanges are for carriers (RFC 6598), for measurements (RFC 2544), for protocols (RFC 6890), and for forms of
+// IPv6 that hold an IPv4 address (RFC 6052, RFC 3056, RFC 4380, RFC 4291 2.5.5.1), which may be a private one.
 var sharedRanges = []netip.Prefix{
 	netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("0.0.0.0/8"),
 	netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2002::/16"),
+	netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("::/96"), netip.MustParsePrefix("2001::/32"),
 }
 
 // Public reports whether an address is one of the public network.

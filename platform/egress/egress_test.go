@@ -49,7 +49,7 @@ func TestPublic(t *testing.T) {
 		"8.8.8.8:443": true, "[2606:4700::1111]:443": true, "[::ffff:8.8.8.8]:443": true,
 		"127.0.0.1:443": false, "10.1.2.3:443": false, "172.16.0.1:443": false, "192.168.1.1:443": false, "169.254.169.254:443": false,
 		"100.64.0.1:443": false, "0.0.0.0:443": false, "[::1]:443": false, "[fe80::1]:443": false, "[fd00::1]:443": false,
-		"[::ffff:10.0.0.1]:443": false, "[64:ff9b::a00:1]:443": false, "[2002:a00:1::]:443": false, "224.0.0.1:443": false, "255.255.255.255:443": false, "x": false,
+		"[::ffff:10.0.0.1]:443": false, "[64:ff9b::a00:1]:443": false, "[2002:a00:1::]:443": false, "[::a00:1]:443": false, "[2001:0:a00:1::]:443": false, "192.0.0.8:443": false, "224.0.0.1:443": false, "255.255.255.255:443": false, "x": false,
 	} {
 		if err := onlyPublic("tcp", address, nil); (err == nil) != ok {
 			t.Errorf("%s: %v", address, err)
