@@ -34,6 +34,7 @@ type transcript struct {
 var volatile = []*regexp.Regexp{
 	regexp.MustCompile(`[0-9a-f]{32}`),
 	regexp.MustCompile(`127\.0\.0\.1:[0-9]+`),
+	regexp.MustCompile(`(?m)^id: [A-Z2-7]{10}\.`), // of a stream: random for each process and session
 	regexp.MustCompile(`"?id"?: ?[0-9]+`),
 }
 
