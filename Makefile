@@ -24,7 +24,7 @@ PACKAGES  ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 CONCURRENT := ./boundary/gateway ./grounding/ground ./model/guard ./record/hold ./model/counterfactual/run ./model/llm/... ./boundary/classify ./boundary/classify/judge ./boundary/classify/remote \
   ./record/ledger ./mcp/wire ./platform/auth ./grounding/didweb ./grounding/factcheck ./platform/child ./mcp/era ./boundary/fleet \
   ./boundary/meter ./boundary/plug ./boundary/rules ./platform/state ./boundary/admit ./storage ./record/sequence \
-  ./boundary/evidence ./record/witness ./record/mirror ./record/standing ./model/jobs ./grounding/ingest ./platform/listen ./platform/login ./platform/keychain
+  ./mcp/forward ./platform/replica ./platform/peer ./record/webhook ./boundary/evidence ./record/witness ./record/mirror ./record/standing ./model/jobs ./grounding/ingest ./platform/listen ./platform/login ./platform/keychain
 # Packages beside these whose memory is used again.
 REUSING := ./platform/reuse ./mcp/mcpshape ./boundary/policy/expr
 STATICCHECK := go tool -modfile=tools.mod staticcheck
@@ -161,7 +161,7 @@ surface-figures:
 
 # What the program is made of, by module, and whether it is as small as it was (linux/amd64).
 size:
-	go run ./cmd/pellucid-bench size --max-binary 46 --max-archive 17
+	go run ./cmd/pellucid-bench size --max-binary 47 --max-archive 18
 
 # How well the local classifier finds attacks of families that it has not seen, by family,
 # beside a list of phrases and what npm ships and runs; `make model` also writes its
@@ -250,7 +250,6 @@ soak:
 	PELLUCID_MATRIX=$(MATRIX) go test -count=1 -timeout 6h -v -run '^Test(Matrix|SplitReal)' ./boundary/gateway | grep -v '^ *---'
 
 # Clients of official SDKs call while the gateway is restarted every 20 seconds, by SIGTERM and SIGKILL in turn.
-MINUTES ?= 10
 restarts:
 	PELLUCID_RESTARTS=$(MINUTES) go test -count=1 -timeout 2h -v -run '^TestRestarts$$' ./e2e
 
