@@ -20,6 +20,7 @@ type elsewhere struct {
 }
 
 func (e *elsewhere) Forward(w http.ResponseWriter, _ *http.Request, of Forwardable) Forwarded {
+	of.State = strings.Clone(of.State) // it is the request's memory
 	e.seen, e.body = append(e.seen, of), append(e.body, string(of.Body))
 	if e.out == Answered {
 		w.WriteHeader(http.StatusTeapot)
