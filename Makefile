@@ -13,7 +13,7 @@ export GOWORK      := off
 FUZZTIME  ?= 2m
 FUZZ      ?= ^Fuzz
 BENCHTIME ?= 1s
-TIMEOUT   ?= 15m
+TIMEOUT   ?= 25m
 PARALLEL  ?=
 # Tests wait for processes, disks and clocks about as long as they compute, so twice as many
 # packages as there are processors run at a time.
