@@ -38,9 +38,19 @@ var conformanceSets = []struct {
 // scenario, id and status.
 type difference map[string]int
 
-// overPipes is the one where the gateway reaches the server over pipes: the tool
-// that closes its stream of HTTP has none to close, and its result arrives.
-var overPipes = difference{"server-sse-polling incoming-sse-event INFO": 1}
+// Streams of 2025-11-25 begin with an event that has an id and no data, which the suite's own server leaves out: one
+// check more passes, and the suite sees more events. overPipes is where the gateway reaches the server over pipes: the
+// tool that closes its stream of HTTP has none to close, and its result arrives. toServer is over HTTP: the suite asks for
+// the rest of a stream that has ended with its answer, and is told that there is none (204).
+var (
+	overPipes = difference{"passed": 1, polling + "server-sse-priming-event SUCCESS": 1, polling + "server-sse-priming-event WARNING": -1,
+		polling + "incoming-sse-event INFO": 3}
+	toServer = difference{"passed": 1, polling + "server-sse-priming-event SUCCESS": 1, polling + "server-sse-priming-event WARNING": -1,
+		polling + "incoming-sse-event INFO": 2, polling + "incoming-response INFO": 1, polling + "outgoing-request INFO": 1,
+		polling + "server-sse-disconnect-resume WARNING": 1, polling + "server-sse-disconnect-resume INFO": -1}
+)
+
+const polling = "server-sse-polling "
 
 // clientScenarios are those in which the suite is the server; what it watches
 // there is the gateway as a client.
@@ -83,7 +93,7 @@ type way struct {
 func (in *install) ways(url string, argv []string) []way {
 	wrap := append([]string{in.bin, "wrap", "--name", "inner", "--dangerously-allow-sampling", "--"}, argv...)
 	return []way{
-		{"HTTP, up, HTTP", "url: " + url, nil},
+		{"HTTP, up, HTTP", "url: " + url, toServer},
 		{"HTTP, up, stdio", "command: " + yamlCommand(argv), overPipes},
 		{"stdio, wrap, stdio", "command: " + yamlCommand(wrap) + ", env: {PELLUCID_STATE: " + in.state + "}", overPipes},
 	}
@@ -146,7 +156,7 @@ type outcome struct {
 
 // compare returns how o differs from a run without Pellucid.
 func (o *outcome) compare(direct *outcome, may difference) (differs []string) {
-	if o.passed != direct.passed || o.failed != direct.failed {
+	if o.passed != direct.passed && o.passed != direct.passed+may["passed"] || o.failed != direct.failed {
 		differs = append(differs, fmt.Sprintf("%d passed, %d failed", o.passed, o.failed))
 	}
 	for check, n := range o.checks {
