@@ -41,7 +41,7 @@ type difference map[string]int
 // Streams of 2025-11-25 begin with an event that has an id and no data, which the suite's own server leaves out: one
 // check more passes, and the suite sees more events. overPipes is where the gateway reaches the server over pipes: the
 // tool that closes its stream of HTTP has none to close, and its result arrives. toServer is over HTTP: the suite asks for
-// the rest of a stream that has ended with its answer, and is told that there is none (204).
+// the rest of a stream that has ended with its answer, and gets 204: nothing follows.
 var (
 	overPipes = difference{"passed": 1, polling + "server-sse-priming-event SUCCESS": 1, polling + "server-sse-priming-event WARNING": -1,
 		polling + "incoming-sse-event INFO": 3}

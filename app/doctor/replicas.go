@@ -33,13 +33,13 @@ func (x *examiner) replicas(ctx context.Context, dir *state.Dir) {
 	}
 }
 
-// ownKey is the id of the installation's key as this command has it, "" if there is none yet.
+// ownKey is the id of the installation's key as this command has it, and "" before its first use, which makes it.
 func ownKey(dir *state.Dir) string {
 	if dir == nil {
 		return ""
 	}
 	if _, err := os.Stat(filepath.Join(dir.Path(), "install.key")); os.Getenv(install.KeyVar) == "" && err != nil {
-		return "" // it is made on first use, and this is none
+		return "" // looking for it must not make it
 	}
 	keys, err := install.Keys(dir)
 	if err != nil {

@@ -88,7 +88,7 @@ const SameKey = `give every replica the same key, in one of two ways:
 var errNotReplica = errors.New("this database has a log, and its key is not here: this replica could not carry the log on: " + SameKey)
 
 // Replica refuses a process that shares the database with others and could not carry the log on: the
-// log would stand still once the process that has the key is gone. It begins the log where there is none.
+// log would stand still once the process that has the key is gone. Where the store has no log yet, it begins one.
 func (r *Records) Replica(ctx context.Context) error {
 	err := r.Seq.Ready(ctx)
 	if errors.Is(err, sequence.ErrNoKey) {

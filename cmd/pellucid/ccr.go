@@ -77,7 +77,7 @@ func (m *ccrScore) dial(e *env) (asking.Likelihood, error) {
 	return asking.Likelihood{Scorer: s, Model: m.ScoreModel}, err
 }
 
-// errNoAnswer is about a context whose answer nobody has given, beside an endpoint that gives none.
+// errNoAnswer says that a context has no answer, and that the endpoint only judges answers and gives none.
 var errNoAnswer = exit.With(exit.Usage, errors.New("ccr: --score-url does not say what the model has proposed: name the answer (--answer), or the model (--url or --oracle)"))
 
 // known asks for the answer to be explained where it was not given, if there is a model to ask.

@@ -11,11 +11,13 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/peer"
 	"github.com/pellucid-mcp/pellucid/platform/replica"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // Headers between replicas. They mean something on a connection between replicas only.
@@ -191,4 +193,33 @@ func cutHome(state string) (home, rest string, ok bool) {
 		return "", state, false
 	}
 	return home, rest, true
+}
+
+// limits bound what is read of a body to find out which requests it holds.
+func (f *Forwarder) limits() strictjson.Limits { return strictjson.Limits{Bytes: f.o.MaxBody} }
+
+// sent is what became of a request that was sent to another replica.
+type sent uint8
+
+const (
+	sentAnswered sent = iota
+	sentRefused       // the other replica does not have the session
+	sentNot           // nothing listens at its address
+	sentAgain         // it was not sent, or may be sent again
+	sentLost          // it may have been carried out
+)
+
+// fate says what becomes of a request that another replica did not answer.
+func (x *request) fate(received bool, err error) sent {
+	_, repeatable := wire.Asks(x.of.Body, x.limits())
+	switch {
+	case !received && errors.Is(err, syscall.ECONNREFUSED):
+		return sentNot
+	case received && !repeatable && x.r.Method == http.MethodPost:
+		return sentLost
+	}
+	if errors.Is(err, peer.ErrHandshake) {
+		x.o.Log.Warn("a process at the address of a replica is not a replica of this installation, or has another key", "error", err)
+	}
+	return sentAgain
 }
