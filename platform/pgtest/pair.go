@@ -160,12 +160,45 @@ func (p *Pair) Rejoin() error {
 		return err
 	}
 	// Only now, so that the copy does not wait for a standby when it is promoted.
-	for _, statement := range []string{`ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`} {
-		if err := p.exec(from, statement); err != nil {
-			return err
-		}
+	return p.Synchronous(true)
+}
+
+// Synchronous says whether commits wait for the standby.
+func (p *Pair) Synchronous(on bool) error {
+	names, state := `'*'`, "sync"
+	if !on {
+		names, state = `''`, "async"
 	}
-	return p.until(from, `SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'`)
+	from := p.nodes[p.primary]
+	if err := p.set(from, "synchronous_standby_names = "+names); err != nil {
+		return err
+	}
+	return p.until(from, `SELECT count(*) FROM pg_stat_replication WHERE sync_state = '`+state+`'`)
+}
+
+// Cut ends the replication: the standby stays as it is while the primary goes on.
+func (p *Pair) Cut() error {
+	if err := p.set(p.nodes[1-p.primary], `primary_conninfo = ''`); err != nil {
+		return err
+	}
+	return p.until(p.nodes[p.primary], `SELECT count(*) = 0 FROM pg_stat_replication`)
+}
+
+// Mend begins the replication again after Cut.
+func (p *Pair) Mend() error {
+	from := p.nodes[p.primary]
+	if err := p.set(p.nodes[1-p.primary], fmt.Sprintf(`primary_conninfo = 'user=test host=127.0.0.1 port=%d'`, from.port)); err != nil {
+		return err
+	}
+	return p.until(from, `SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'`)
+}
+
+// set changes a setting of a running server.
+func (p *Pair) set(n *node, setting string) error {
+	if err := p.exec(n, `ALTER SYSTEM SET `+setting); err != nil {
+		return err
+	}
+	return p.exec(n, `SELECT pg_reload_conf()`)
 }
 
 // Database makes an empty database and returns the URL of it, which names both servers and
@@ -180,9 +213,20 @@ func (p *Pair) Database(name string) (string, error) {
 
 // Failover kills the primary and promotes the standby, which then is alone.
 func (p *Pair) Failover() error {
-	gone, next := p.nodes[p.primary], p.nodes[1-p.primary]
+	p.Kill()
+	return p.Promote()
+}
+
+// Kill ends the primary at once.
+func (p *Pair) Kill() {
+	gone := p.nodes[p.primary]
 	_ = gone.proc.Process.Signal(syscall.SIGQUIT) // immediate shutdown
 	_ = gone.proc.Wait()
+}
+
+// Promote makes the standby the primary, after Kill.
+func (p *Pair) Promote() error {
+	next := p.nodes[1-p.primary]
 	if err := p.run("pg_ctl", "promote", "-D", next.data, "-w", "-t", "60"); err != nil {
 		return err
 	}

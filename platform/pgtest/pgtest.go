@@ -123,6 +123,62 @@ func (s *Server) Standby(t testing.TB) (stop func()) {
 	return end
 }
 
+// Pooler starts pgbouncer in transaction mode in front of the server, and returns the URL of a database through it. Where
+// pgbouncer is not installed, the test is skipped.
+func (s *Server) Pooler(t testing.TB, database string) string {
+	t.Helper()
+	path, err := exec.LookPath("pgbouncer")
+	if err != nil {
+		if path = "/usr/sbin/pgbouncer"; exec.Command(path, "--version").Run() != nil {
+			t.Skip("pgbouncer is not installed")
+		}
+	}
+	u, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(s.dir, fmt.Sprintf("pgbouncer%d.ini", port))
+	if err := os.WriteFile(file, fmt.Appendf(nil, `[databases]
+* = host=127.0.0.1 port=%s user=test
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = %d
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 20
+ignore_startup_parameters = lock_timeout, synchronous_commit
+`, u.Port(), port), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := s.run("true")
+	cmd.Path, cmd.Args = path, []string{"pgbouncer", "-q", file}
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Signal(syscall.SIGQUIT)
+		cmd.Wait()
+	})
+	u.Host = fmt.Sprintf("127.0.0.1:%d", port)
+	u.RawQuery += "&default_query_exec_mode=cache_describe"
+	for range 100 {
+		if c, err := net.Dial("tcp", u.Host); err == nil {
+			c.Close()
+			return u.String()
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("pgbouncer did not start: %s", &log)
+	return ""
+}
+
 // start starts a server as an unprivileged user; Postgres refuses to run as root.
 func (s *Server) start() error {
 	bin := programs()

@@ -4,10 +4,11 @@
 //
 //   - A replica raises a counter, its beat, in its own row of the database every second.
 //   - Other replicas take it for gone when they have read the same beat for [Member.gone] by their own
-//     clock. Clocks of different machines are never compared.
+//     clock, and one of them has removed its row while that still had this beat. Clocks of different machines
+//     are never compared, and no clock is used that a person or a time server can set.
 //   - A replica that could not write its beat for [Member.lease], which is shorter, knows that others may
 //     take it for gone. It takes a new id before it goes on: what belonged to the old id has to be
-//     claimed again.
+//     claimed again. So does one whose row has been removed: its clock may have stood still with its machine.
 package replica
 
 import (
@@ -38,12 +39,17 @@ type Row struct {
 
 // Store is where the rows are.
 type Store interface {
-	// BeatReplica stores a row and returns those of all replicas. With first, it removes rows of the
-	// same address: the process that has this address now is the only one.
+	// BeatReplica stores a row and returns those of all replicas. A row with another beat than 1 must be
+	// there, or else the error is ErrRemoved. With first, it removes rows of the same address: the process
+	// that has this address now is the only one.
 	BeatReplica(ctx context.Context, row Row, first bool) ([]Row, error)
-	// RemoveReplica removes a row if it has that beat still, or whatever it has if beat is Any.
-	RemoveReplica(ctx context.Context, id string, beat int64) error
+	// RemoveReplica removes a row if it has that beat still, or whatever it has if beat is Any. It reports
+	// whether there was such a row.
+	RemoveReplica(ctx context.Context, id string, beat int64) (removed bool, err error)
 }
+
+// ErrRemoved means that another process has removed the row of this one.
+var ErrRemoved = errors.New("replica: the row of this process has been removed")
 
 // Any stands for any beat.
 const Any = -1
@@ -62,8 +68,8 @@ type Options struct {
 	// same value perhaps twice. It returns what those of this one have. nil: nothing is exchanged.
 	Exchange func(spent map[string][]byte) []byte
 
-	every, lease, gone time.Duration // 0 = 1 s, 4 s, 6 s
-	now                func() time.Time
+	every, lease, gone time.Duration        // 0 = 1 s, 4 s, 6 s
+	clock              func() time.Duration // since any moment; nil: sinceBoot
 }
 
 // A Member is this process as one of the replicas. Its methods are safe for concurrent use.
@@ -75,26 +81,27 @@ type Member struct {
 
 	mu      sync.Mutex
 	row     Row
-	fresh   bool      // the row is not yet in the store
-	ok      time.Time // when the last beat began that succeeded
+	fresh   bool          // the row is not yet in the store
+	ok      time.Duration // when the last beat began that succeeded
+	joined  bool          // a beat has succeeded
 	others  map[string]*other
 	held    chan struct{} // closed while the lease holds
 	failing bool          // the last beat failed, and the log says so
-	former  Row           // of an id that has lapsed, to be removed
+	former  string        // id that has lapsed, whose row is to be removed
 }
 
 // other is what is known of another replica.
 type other struct {
 	row  Row
-	at   time.Time // when its beat was first read
+	at   time.Duration // when its beat was first read
 	gone bool
 }
 
 // Join adds this process to the replicas. Run renews its lease.
 func Join(ctx context.Context, o Options) (*Member, error) {
 	o.every, o.lease, o.gone = cmp.Or(o.every, time.Second), cmp.Or(o.lease, 4*time.Second), cmp.Or(o.gone, 6*time.Second)
-	if o.now == nil {
-		o.now = time.Now
+	if o.clock == nil {
+		o.clock = sinceBoot
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -103,7 +110,7 @@ func Join(ctx context.Context, o Options) (*Member, error) {
 		o.Changed = func() {}
 	}
 	m := &Member{o: o, wake: make(chan struct{}, 1), others: map[string]*other{}, held: make(chan struct{}), fresh: true,
-		row: Row{ID: newID(), Address: o.Address, Key: o.Key, Release: o.Release, Started: o.now().UTC().Format(time.RFC3339)}}
+		row: Row{ID: newID(), Address: o.Address, Key: o.Key, Release: o.Release, Started: time.Now().UTC().Format(time.RFC3339)}}
 	if err := m.beat(ctx); err != nil {
 		return nil, fmt.Errorf("replica: join: %w", err)
 	}
@@ -163,7 +170,8 @@ func (m *Member) Leave(ctx context.Context) error {
 	m.mu.Lock()
 	id := m.row.ID
 	m.mu.Unlock()
-	return m.o.Store.RemoveReplica(ctx, id, Any)
+	_, err := m.o.Store.RemoveReplica(ctx, id, Any)
+	return err
 }
 
 // Wake has the rows read soon: something has changed.
@@ -214,7 +222,7 @@ func (m *Member) Holds(id string) bool {
 }
 
 // holds reports whether the lease holds. m.mu is held.
-func (m *Member) holds() bool { return !m.fresh && m.o.now().Sub(m.ok) < m.o.lease }
+func (m *Member) holds() bool { return !m.fresh && m.o.clock()-m.ok < m.o.lease }
 
 // Lease returns the id of this process once its lease holds, and waits for that no longer than ctx.
 func (m *Member) Lease(ctx context.Context) (id string, err error) {
@@ -242,51 +250,80 @@ func (m *Member) beat(ctx context.Context) error {
 	m.turn.Lock()
 	defer m.turn.Unlock()
 	m.mu.Lock()
-	began := m.o.now()
+	began := m.o.clock()
 	if !m.fresh && !m.holds() {
 		m.renewID()
 	}
-	m.row.Beat++
-	row, first := m.row, m.ok.IsZero()
+	if m.row.Beat++; m.fresh {
+		m.row.Beat = 1
+	}
+	row, first := m.row, !m.joined
 	m.mu.Unlock()
 	rows, err := m.o.Store.BeatReplica(ctx, row, first)
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrRemoved) {
 		return err
 	}
 	m.mu.Lock()
-	if !m.fresh && !m.holds() {
-		// The answer came too late: others may have read the old beat for too long.
+	if !m.fresh && (err != nil || !m.holds()) {
+		// The answer came too late, or this process was suspended: others may have read the old beat for too
+		// long, or have.
 		m.renewID()
 		m.mu.Unlock()
 		m.Wake()
 		return ErrLapsed
 	}
-	m.fresh, m.ok = false, began
+	m.fresh, m.joined, m.ok = false, true, began
 	close(m.held)
 	m.held = make(chan struct{})
-	changed, dead := m.took(rows)
-	if m.former.ID != "" {
-		dead, changed = append(dead, m.former), true
-		m.former = Row{}
-	}
+	changed, silent := m.took(rows)
+	former := m.former
+	changed, m.former = changed || former != "", ""
 	m.mu.Unlock()
+	if former != "" {
+		if _, err := m.o.Store.RemoveReplica(ctx, former, Any); err != nil {
+			m.leftBehind(former) // again after the next beat
+		}
+	}
+	for _, r := range silent {
+		changed = m.bury(ctx, r) || changed
+	}
 	if m.o.Exchange != nil {
 		m.exchange(rows)
 	}
 	if changed {
 		m.o.Changed()
 	}
-	for _, r := range dead {
-		_ = m.o.Store.RemoveReplica(ctx, r.ID, r.Beat) // again after the next beat
-	}
 	return nil
+}
+
+// leftBehind notes that the row of a former id of this process is still there.
+func (m *Member) leftBehind(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.former = cmp.Or(m.former, id)
+}
+
+// bury takes a replica for gone whose beat has stood still for too long, if it can remove its row: the replica
+// then knows, whatever its own clock says.
+func (m *Member) bury(ctx context.Context, r Row) bool {
+	removed, err := m.o.Store.RemoveReplica(ctx, r.ID, r.Beat)
+	if err != nil || !removed {
+		return false // the next beat looks again
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o := m.others[r.ID]; o != nil {
+		o.gone = true
+	}
+	m.o.Log.Warn("a replica has stopped: others take its sessions over", "replica", shown(r.ID), "address", shown(r.Address))
+	return true
 }
 
 // renewID takes a new id. What belonged to the old one has to be claimed. m.mu is held.
 func (m *Member) renewID() {
 	m.o.Log.Warn("the lease of this replica has lapsed: it takes a new id, and other replicas may have taken its sessions over", "old", m.row.ID)
-	m.former = Row{ID: m.row.ID, Beat: Any}
-	m.row.ID, m.row.Beat, m.fresh = newID(), 0, true
+	m.former = m.row.ID
+	m.row.ID, m.fresh = newID(), true
 }
 
 // exchange gives what other replicas have spent to Exchange. The next beat tells what it returns.
@@ -302,15 +339,14 @@ func (m *Member) exchange(rows []Row) {
 	m.set(func(r *Row) { r.Spent = own })
 }
 
-// sweepAfter is how many times as long as gone a row stays that no replica renews.
-const sweepAfter = 10
-
-// took takes the rows that were read. It returns the rows that can be removed. m.mu is held.
-func (m *Member) took(rows []Row) (changed bool, dead []Row) {
-	now := m.o.now()
+// took takes the rows that were read. It returns those whose beat has stood still for too long. m.mu is held.
+func (m *Member) took(rows []Row) (changed bool, silent []Row) {
+	now := m.o.clock()
 	for _, r := range rows {
 		if r.ID == m.row.ID {
 			m.row.Generation = r.Generation
+		}
+		if r.ID == m.row.ID || r.ID == m.former {
 			continue
 		}
 		o := m.others[r.ID]
@@ -321,11 +357,8 @@ func (m *Member) took(rows []Row) (changed bool, dead []Row) {
 		case o.row.Beat != r.Beat:
 			changed = changed || o.gone || o.row.Address != r.Address || o.row.Key != r.Key || o.row.Generation != r.Generation
 			o.row, o.at, o.gone = r, now, false
-		case now.Sub(o.at) >= sweepAfter*m.o.gone:
-			dead = append(dead, r)
-		case now.Sub(o.at) >= m.o.gone && !o.gone:
-			o.gone, changed = true, true
-			m.o.Log.Warn("a replica has stopped: others take its sessions over", "replica", shown(r.ID), "address", shown(r.Address))
+		case now-o.at >= m.o.gone:
+			silent = append(silent, r)
 		}
 	}
 	for id := range m.others {
@@ -334,7 +367,7 @@ func (m *Member) took(rows []Row) (changed bool, dead []Row) {
 			changed = true
 		}
 	}
-	return changed, dead
+	return changed, silent
 }
 
 // shown is a value of another replica's row, for the log.
@@ -386,6 +419,18 @@ func (m *Member) Others() []Row {
 	}
 	slices.SortFunc(out, func(a, b Row) int { return cmp.Compare(a.ID, b.ID) })
 	return out
+}
+
+// Namesakes is the number of other replicas that live and have the address of this one: requests for one of
+// them arrive at another.
+func (m *Member) Namesakes() (n int64) {
+	self := m.Self()
+	for _, r := range m.Others() {
+		if r.Address == self.Address {
+			n++
+		}
+	}
+	return n
 }
 
 // Self is the row of this replica.

@@ -5,7 +5,9 @@ package replica
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -53,6 +55,10 @@ func (c *connection) BeatReplica(ctx context.Context, row Row, first bool) ([]Ro
 		return nil, errors.New("away")
 	}
 	c.table.mu.Lock()
+	if _, there := c.rows[row.ID]; !there && row.Beat != 1 {
+		c.table.mu.Unlock()
+		return nil, ErrRemoved
+	}
 	for id, r := range c.rows {
 		if first && r.Address == row.Address && id != row.ID {
 			delete(c.rows, id)
@@ -65,18 +71,19 @@ func (c *connection) BeatReplica(ctx context.Context, row Row, first bool) ([]Ro
 	return out, nil
 }
 
-func (c *connection) RemoveReplica(_ context.Context, id string, beat int64) error {
+func (c *connection) RemoveReplica(_ context.Context, id string, beat int64) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.away {
-		return errors.New("away")
+		return false, errors.New("away")
 	}
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()
-	if beat == Any || c.rows[id].Beat == beat {
+	r, there := c.rows[id]
+	if there = there && (beat == Any || r.Beat == beat); there {
 		delete(c.rows, id)
 	}
-	return nil
+	return there, nil
 }
 
 // joined is a running replica.
@@ -85,10 +92,16 @@ type joined struct {
 	*connection
 }
 
+// bubble is a clock that follows that of a bubble of synctest.
+func bubble() time.Duration { return time.Since(time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC)) }
+
 func join(t *testing.T, shared *table, address string, o Options) joined {
 	t.Helper()
 	c := &connection{table: shared}
 	o.Store, o.Address = c, address
+	if o.clock == nil {
+		o.clock = bubble
+	}
 	m, err := Join(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +190,7 @@ func TestLeave(t *testing.T) {
 		a := join(t, shared, "h:1", Options{})
 		ctx, stop := context.WithCancel(t.Context())
 		c := &connection{table: shared}
-		killed, err := Join(ctx, Options{Store: c, Address: "h:2"})
+		killed, err := Join(ctx, Options{Store: c, Address: "h:2", clock: bubble})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,21 +211,125 @@ func TestLeave(t *testing.T) {
 	})
 }
 
-// TestClocks: what other replicas say of the time has no effect.
+// clock is a clock of leases that a test can stop and put forward; it may be used in a bubble of synctest.
+type clock struct {
+	mu      sync.Mutex
+	began   time.Time
+	ahead   time.Duration
+	stopped time.Duration // the reading at which it stands; 0: it runs
+}
+
+func (c *clock) read() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopped != 0 {
+		return c.stopped
+	}
+	return time.Since(c.began) + c.ahead
+}
+
+func (c *clock) set(change func(*clock)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(c)
+}
+
+// TestClocks: what the clocks of other replicas say has no effect, and neither has it when a machine booted.
 func TestClocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := &table{rows: map[string]Row{}}
-		fast := func() time.Time { return time.Now().Add(5 * time.Minute) }
-		slow := func() time.Time { return time.Now().Add(-5 * time.Minute) }
-		a, b := join(t, shared, "h:1", Options{now: fast}), join(t, shared, "h:2", Options{now: slow})
+		fast, slow := &clock{began: time.Now(), ahead: 5 * time.Minute}, &clock{began: time.Now().Add(-1000 * time.Hour)}
+		a, b := join(t, shared, "h:1", Options{clock: fast.read}), join(t, shared, "h:2", Options{clock: slow.read})
 		time.Sleep(1500 * time.Millisecond)
+		first, second := a.ID(), b.ID()
 		for range 30 {
 			time.Sleep(time.Second)
-			if len(a.Others()) != 1 || !a.Holds(a.ID()) || !b.Holds(b.ID()) || len(a.Others()) != len(b.Others()) {
+			if len(a.Others()) != 1 || !a.Holds(first) || !b.Holds(second) || len(b.Others()) != 1 {
 				t.Fatal("a clock that is wrong ends a lease")
 			}
 		}
 	})
+}
+
+// suspended is a member whose test makes its beats, as the process of a machine that stops now and then.
+func suspended(t *testing.T, shared *table, c *clock) *Member {
+	t.Helper()
+	m, err := Join(t.Context(), Options{Store: &connection{table: shared}, Address: "h:1", clock: c.read})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestSuspended: a process whose machine was suspended holds no lease when it goes on, before it has asked the
+// database: its clock has gone on. One whose machine was paused with its clock learns it at its first beat.
+func TestSuspended(t *testing.T) {
+	for name, tt := range map[string]struct {
+		away   time.Duration
+		paused bool // the clock has stood still
+		holds  bool // when it goes on
+		keeps  bool // its id, with its next beat
+	}{
+		"for 2 s":                    {away: 2 * time.Second, holds: true, keeps: true},
+		"for 5 s":                    {away: 5 * time.Second},
+		"for 10 s":                   {away: 10 * time.Second},
+		"for an hour":                {away: time.Hour},
+		"with its clock, for 2 s":    {away: 2 * time.Second, paused: true, holds: true, keeps: true},
+		"with its clock, for 5 s":    {away: 5 * time.Second, paused: true, holds: true, keeps: true}, // no other one has it for gone
+		"with its clock, for 10 s":   {away: 10 * time.Second, paused: true, holds: true},
+		"with its clock, for a week": {away: 7 * 24 * time.Hour, paused: true, holds: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				shared, c := &table{rows: map[string]Row{}}, &clock{began: time.Now()}
+				m := suspended(t, shared, c)
+				other := join(t, shared, "h:2", Options{})
+				time.Sleep(1100 * time.Millisecond)
+				if err := m.beat(t.Context()); err != nil || !other.Live(m.ID()) {
+					t.Fatal("two replicas do not see each other", err)
+				}
+				first := m.ID()
+				if tt.paused {
+					c.set(func(c *clock) { c.stopped = time.Since(c.began) })
+				}
+				time.Sleep(tt.away)
+				if c.set(func(c *clock) { c.stopped, c.ahead = 0, map[bool]time.Duration{true: -tt.away}[tt.paused] }); m.Holds(first) != tt.holds {
+					t.Errorf("holds its lease: %v", !tt.holds)
+				}
+				taken := !other.Live(first)
+				if taken != (tt.away > 7*time.Second) {
+					t.Errorf("taken for gone: %v", taken)
+				}
+				if err := m.beat(t.Context()); err != nil && m.beat(t.Context()) != nil || m.Holds(first) != tt.keeps || !m.Holds(m.ID()) {
+					t.Errorf("keeps its id: %v; %v", !tt.keeps, err)
+				}
+				time.Sleep(1100 * time.Millisecond)
+				if live := other.Others(); len(live) != 1 || live[0].ID != m.ID() {
+					t.Errorf("the other replica sees %v", live)
+				}
+			})
+		})
+	}
+}
+
+// TestSinceBoot: the clock of leases goes on as long as the machine is up, suspended or not.
+func TestSinceBoot(t *testing.T) {
+	at, before := time.Now(), sinceBoot()
+	time.Sleep(20 * time.Millisecond)
+	if went, want := sinceBoot()-before, time.Since(at); went < 0 || went > want+time.Second || went < want-time.Second {
+		t.Errorf("%v in %v", went, want)
+	}
+	up, err := os.ReadFile("/proc/uptime") // counts the time in which the machine was suspended
+	if err != nil {
+		t.Skip("this system does not say how long it is up")
+	}
+	var seconds float64
+	if _, err := fmt.Sscan(string(up), &seconds); err != nil {
+		t.Fatal(err)
+	}
+	if off := sinceBoot() - time.Duration(seconds*float64(time.Second)); off.Abs() > 5*time.Second {
+		t.Errorf("it differs from /proc/uptime by %v", off)
+	}
 }
 
 // TestExchange: what the principals of one replica spend arrives at the others.

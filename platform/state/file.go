@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // Sub returns the directory of that name in this one, making it on first use.
@@ -67,9 +68,29 @@ func (d *Dir) Write(name string, b []byte) error {
 		return err
 	}
 	if err := Replace(path, b, nil); err != nil {
-		return fmt.Errorf("state: write: %w", err)
+		return fmt.Errorf("state: write: %w", d.remedy(err))
 	}
 	return nil
+}
+
+// remedy adds to an error what an operator can do about a directory of another user, or one that is read-only.
+func (d *Dir) remedy(err error) error {
+	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+		return err
+	}
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pe.Err // the name of a temporary file says nothing
+	}
+	return fmt.Errorf("this user cannot use directory %+q: %w: run pellucid as the user that owns it, or name another one in PELLUCID_STATE", d.path, err)
+}
+
+// Writable returns an error, with its remedy, where no file can be made in the directory.
+func (d *Dir) Writable() error {
+	f, err := os.CreateTemp(d.path, ".new-*")
+	if err != nil {
+		return fmt.Errorf("state: %w", d.remedy(err))
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // Replace writes a file for its owner alone, in the place of the file at path if there is

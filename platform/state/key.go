@@ -31,7 +31,7 @@ func (d *Dir) Key(name string) ([]byte, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("state: key: %w", err)
+		return nil, fmt.Errorf("state: key: %w", d.remedy(err))
 	}
 	return key, nil
 }

@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -197,6 +198,41 @@ func TestKeyOnceAmongGoroutines(t *testing.T) {
 	for _, k := range keys {
 		if len(k) != KeySize || !bytes.Equal(k, keys[0]) {
 			t.Fatal("keys differ")
+		}
+	}
+}
+
+// TestReadOnly: where this user cannot write, the error says what to do.
+func TestReadOnly(t *testing.T) {
+	unixOnly(t)
+	d := open(t)
+	if err := d.Writable(); err != nil {
+		t.Errorf("a directory of our own: %v", err)
+	}
+	if names, err := os.ReadDir(d.Path()); err != nil || len(names) != 0 {
+		t.Errorf("it holds %v, %v", names, err)
+	}
+	if os.Geteuid() == 0 {
+		t.Skip("root may write everywhere")
+	}
+	if err := os.Chmod(d.Path(), 0o500); err != nil {
+		t.Fatal(err)
+	}
+	_, key := d.Key("install.key")
+	for name, err := range map[string]error{"key": key, "write": d.Write("a", nil), "writable": d.Writable()} {
+		if err == nil || !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "run pellucid as the user that owns it") || strings.Contains(err.Error(), ".new-") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestRemedy: a file system that is read-only has the same remedy; another fault has none.
+func TestRemedy(t *testing.T) {
+	d := open(t)
+	for err, want := range map[error]bool{syscall.EROFS: true, fs.ErrPermission: true, fs.ErrNotExist: false} {
+		got := d.remedy(&fs.PathError{Op: "open", Path: "/state/.new-1", Err: err})
+		if !errors.Is(got, err) || strings.Contains(got.Error(), "PELLUCID_STATE") != want || strings.Contains(got.Error(), ".new-1") == want {
+			t.Errorf("%v: %v", err, got)
 		}
 	}
 }

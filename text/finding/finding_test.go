@@ -20,7 +20,7 @@ func TestCodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	label := regexp.MustCompile(`^[a-z][a-z0-9-]{2,31}$`)
-	seen := map[Code]string{}
+	seen, seenMeaning := map[Code]string{}, map[string]bool{}
 	for _, d := range f.Decls {
 		g, ok := d.(*ast.GenDecl)
 		if !ok || g.Tok != token.CONST {
@@ -46,12 +46,19 @@ func TestCodes(t *testing.T) {
 			if !c.Known() {
 				t.Errorf("%s has no severity", name)
 			}
+			if m := c.Meaning(); len(m) < 20 || len(m) > 160 || !strings.HasSuffix(m, ".") || seenMeaning[m] {
+				t.Errorf("%s has no meaning of its own: %q", name, m)
+			}
+			seenMeaning[c.Meaning()] = true
 		}
 	}
 	if len(seen) != len(severities) {
 		t.Errorf("%d constants, %d severities", len(seen), len(severities))
 	}
-	if Code("made-up").Known() || Code("made-up").Severity() != Error {
+	if len(meanings) != len(severities) {
+		t.Errorf("%d meanings, %d severities", len(meanings), len(severities))
+	}
+	if Code("made-up").Meaning() != "" || Code("made-up").Known() || Code("made-up").Severity() != Error {
 		t.Error("an unknown code passes for a known one")
 	}
 }
