@@ -108,13 +108,13 @@ func TestApprovals(t *testing.T) {
 		if list, err := other.List(ctx, true); err != nil || len(list) != 3 {
 			t.Errorf("%v, %+v", err, list)
 		}
-		if f, err := s.Forget(ctx, "eve"); err != nil || f.Names != 1 {
+		if f, err := s.Forget(ctx, "eve", nil); err != nil || f.Names != 1 {
 			t.Errorf("%v, %+v", err, f)
 		}
-		if f, err := s.Forget(ctx, "bob"); err != nil || f.Names != 3 {
+		if f, err := s.Forget(ctx, "bob", nil); err != nil || f.Names != 3 {
 			t.Errorf("%v, %+v", err, f)
 		}
-		if f, err := s.Forget(ctx, "ann"); err != nil || f.Names != 3 {
+		if f, err := s.Forget(ctx, "ann", nil); err != nil || f.Names != 3 {
 			t.Errorf("%v, %+v", err, f)
 		}
 		used(5, false)

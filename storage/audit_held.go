@@ -32,6 +32,7 @@ type heldTold struct {
 	held    *ledger.Statement // of kind result-held; nil: not seen
 	state   hold.State
 	decided time.Time // by a person
+	erased  bool      // with what names its principal
 	of, by  told      // the records of kind result-held, and of the decision
 }
 
@@ -80,13 +81,18 @@ func (a *Audit) Record(index int64, st *ledger.Statement) {
 
 func (h *heldAudit) note(st *ledger.Statement, at told) {
 	state, is := heldKinds[st.Kind]
-	if !is || st.Of == (ledger.ID{}) {
+	erased := st.Kind == ledger.PrincipalForgotten
+	if !is && !erased || st.Of == (ledger.ID{}) {
 		return
 	}
 	t := h.told[st.Of]
 	if t == nil {
 		t = &heldTold{by: told{index: -1}}
 		h.told[st.Of] = t
+	}
+	if erased {
+		t.erased = true
+		return
 	}
 	switch state {
 	case hold.Held:
@@ -133,7 +139,7 @@ func (a *Audit) heldFits(ctx context.Context) error {
 			if !h.first.IsZero() && row.Held.After(h.first) {
 				fault = faultNoRecord
 			}
-		case !a.heldIs(ctx, row, t):
+		case t.erased || !a.heldIs(ctx, row, t):
 			fault = faultHeld
 		}
 		if fault != "" && a.settled(ctx, row) {
@@ -141,7 +147,7 @@ func (a *Audit) heldFits(ctx context.Context) error {
 		}
 	}
 	for id, t := range h.told {
-		if _, there := h.rows[id]; there || t.held == nil || t.gone(time.Now()) {
+		if _, there := h.rows[id]; there || t.held == nil || t.erased || t.gone(time.Now()) {
 			continue
 		}
 		if opening := a.opening(ctx, t.of); opening == nil {

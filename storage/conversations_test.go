@@ -91,7 +91,7 @@ func TestConversations(t *testing.T) {
 		find(ann, "a21", "")
 		find(ann, "a29", `["ann's"]`)
 		find(ann, "last", `["ann's last"]`)
-		if f, err := s.Forget(ctx, "ann"); err != nil || f.Conversations != 9 {
+		if f, err := s.Forget(ctx, "ann", nil); err != nil || f.Conversations != 9 {
 			t.Errorf("%v, %+v", err, f)
 		}
 		find(ann, "last", "")

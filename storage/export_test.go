@@ -23,3 +23,10 @@ func (s *Store) Exec(ctx context.Context, statement string) error {
 	_, err := s.write.ExecContext(ctx, statement)
 	return err
 }
+
+// SetWindow has a page look through n items first, until the test ends.
+func SetWindow(t *testing.T, n int) {
+	was := firstWindow
+	firstWindow = n
+	t.Cleanup(func() { firstWindow = was })
+}

@@ -11,10 +11,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/mcp/session"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 )
 
@@ -26,6 +29,8 @@ type Forgotten struct {
 	Openings      int // openings of records of the log; the records stay
 	Sessions      int // records of sessions, which have ended with that
 	Conversations int // what response ids of a provider stand for
+	Captures      int // texts of calls of the principal that passed
+	SignIns       int // sessions of the console, which have ended with that
 }
 
 // Forget erases what the store keeps of a principal or reviewer, by the name that the
@@ -33,10 +38,14 @@ type Forgotten struct {
 // only as a salted digest, and the salt is erased with the opening, so that afterwards the
 // digest can be matched with no name (docs/spec/evidence.md, 2.2). A record that waits for
 // its signature still has its opening: integrate what waits first. What an interrupted call
-// has left, the next one erases.
-func (s *Store) Forget(ctx context.Context, principal string) (f Forgotten, err error) {
+// has left, the next one erases. evidence returns the record of a held item whose content is
+// erased; the record is stored in the transaction that erases it. nil: there are none.
+func (s *Store) Forget(ctx context.Context, principal string, evidence func(hold.Item) ([]byte, error)) (f Forgotten, err error) {
 	err = s.update(ctx, "forget", func(t *tx) error {
 		f = Forgotten{}
+		if err := t.recordForgotten(ctx, principal, evidence); err != nil {
+			return err
+		}
 		for _, step := range []struct {
 			n     *int
 			count string
@@ -47,6 +56,9 @@ func (s *Store) Forget(ctx context.Context, principal string) (f Forgotten, err 
 			{&f.Names, `SELECT count(*) FROM approvals WHERE approver = ?`, `UPDATE approvals SET approver = '' WHERE approver = ?`},
 			{&f.Names, `SELECT count(*) FROM approvals WHERE revoker = ?`, `UPDATE approvals SET revoker = '' WHERE revoker = ?`},
 			{&f.Names, `SELECT count(*) FROM held WHERE decider = ?`, `UPDATE held SET decider = '' WHERE decider = ?`},
+			{&f.Names, `SELECT count(*) FROM held WHERE proposer = ?`, `UPDATE held SET proposer = '' WHERE proposer = ?`},
+			{&f.Names, `SELECT count(*) FROM exceptions WHERE granter = ?`, `UPDATE exceptions SET granter = '' WHERE granter = ?`},
+			{&f.Names, `SELECT count(*) FROM exceptions WHERE revoker = ?`, `UPDATE exceptions SET revoker = '' WHERE revoker = ?`},
 			{&f.Names, `SELECT count(*) FROM blocks WHERE lifter = ?`, `UPDATE blocks SET lifter = '' WHERE lifter = ?`},
 		} {
 			n := 0
@@ -70,21 +82,53 @@ func (s *Store) Forget(ctx context.Context, principal string) (f Forgotten, err 
 		f.Conversations, err = s.forgetConversations(ctx, principal)
 	}
 	if err == nil {
+		f.Captures, err = s.forgetCaptures(ctx, principal)
+	}
+	if err == nil {
+		f.SignIns, err = s.forgetSignIns(ctx, principal)
+	}
+	if err == nil {
 		f.Openings, err = s.forgetOpenings(ctx, principal)
 	}
 	return f, err
 }
 
+// recordForgotten stores a record of each item of the principal whose content is still there.
+func (t *tx) recordForgotten(ctx context.Context, principal string, evidence func(hold.Item) ([]byte, error)) error {
+	if evidence == nil {
+		return nil
+	}
+	var records [][]byte
+	err := t.query(ctx, func(r *sql.Rows) error {
+		it, err := scanHeld(r, time.Time{})
+		if err != nil {
+			return err
+		}
+		record, err := evidence(it)
+		records = append(records, record)
+		return err
+	}, `SELECT `+heldColumns+` FROM held WHERE principal = ? AND body IS NOT NULL ORDER BY at, id`, principal)
+	if err != nil {
+		return err
+	}
+	for part := range slices.Chunk(records, sweepBatch) {
+		if err := t.pend(ctx, part...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // forgetSessions ends the sessions of the principal that have a record, and erases what it holds and
 // the digest of the name. What is left says only that a session with this id has ended.
 func (s *Store) forgetSessions(ctx context.Context, principal string) (erased int, err error) {
-	digest, none := session.PrincipalDigest(principal), session.Record{}.Principal
+	digest := session.PrincipalDigest(principal)
 	err = s.update(ctx, "forget", func(t *tx) error {
 		erased = 0
 		if err := t.query(ctx, func(r *sql.Rows) error { return r.Scan(&erased) }, `SELECT count(*) FROM sessions WHERE principal = ?`, digest[:]); err != nil {
 			return err
 		}
-		return t.exec(ctx, `UPDATE sessions SET principal = ?, state = ?, owner = '', ended = 1 WHERE principal = ?`, none[:], []byte{}, digest[:])
+		return t.exec(ctx, `UPDATE sessions SET principal = ?, state = ?, owner = '', ended = 1 WHERE principal = ?`, forgotten[:], []byte{}, digest[:])
 	})
 	return erased, err
 }
@@ -109,15 +153,19 @@ func (s *Store) forgetOpenings(ctx context.Context, principal string) (erased in
 
 func (s *Store) eraseOpenings(ctx context.Context, rows []sequence.Entry, digest []byte) (int, error) {
 	var args []any
+	var found []sequence.Entry
 	for i := range rows {
 		if bytes.Contains(rows[i].Opening, digest) {
-			args = append(args, rows[i].Index)
+			args, found = append(args, rows[i].Index), append(found, rows[i])
 		}
 	}
 	if len(args) == 0 {
 		return 0, nil
 	}
 	err := s.Ledger().update(ctx, "forget", func(t *tx) error {
+		if err := t.unindexOpenings(ctx, s.index, found); err != nil {
+			return err
+		}
 		all := pad(args, args[0])
 		return t.exec(ctx, `UPDATE ledger_entries SET opening = ? WHERE idx IN (`+marks(len(all))+`)`, append([]any{[]byte{}}, all...)...)
 	})
@@ -154,6 +202,14 @@ func (s *Store) forgetRuns(ctx context.Context, principal string) (erased int, e
 		return nil
 	})
 	return erased, err
+}
+
+// wipe removes the content that a transaction has destroyed from the files too. It changes nothing
+// about the decision: where it fails, or a reader is in the way, the next sweep does it.
+func (s *Store) wipe(ctx context.Context) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer stop()
+	_ = s.engine.wipe(ctx, s.write)
 }
 
 // Compact gives the pages of what was deleted back to the file system, so that no file of

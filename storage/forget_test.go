@@ -53,7 +53,7 @@ func TestForget(t *testing.T) {
 			want.Runs = 1
 			putRuns(t, where)
 		}
-		got, err := s.Forget(ctx, "ann")
+		got, err := s.Forget(ctx, "ann", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func TestForget(t *testing.T) {
 		if err := s.Compact(ctx); err != nil {
 			t.Error(err)
 		}
-		if again, err := s.Forget(ctx, "ann"); err != nil || again != (storage.Forgotten{}) {
+		if again, err := s.Forget(ctx, "ann", nil); err != nil || again != (storage.Forgotten{}) {
 			t.Errorf("a second time: %+v, %v", again, err)
 		}
 	})

@@ -5,8 +5,8 @@ package storage
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/record/hold"
@@ -15,32 +15,32 @@ import (
 
 var _ hold.Store = (*Store)(nil)
 
-const (
-	defaultHeld = 100
-	maxHeld     = 1000
-)
+const heldColumns = `id, server, tool, principal, rule, code, call, digest, octets, at, until, state, decided, decider, found, hidden, people, proposed, proposer`
 
-const heldColumns = `id, server, tool, principal, rule, code, call, digest, octets, at, until, state, decided, decider`
+// destroyed ends the text of an item: what was held, what was asked, and what was decoded.
+const destroyed = `body = NULL, question = NULL, hidden = ''`
 
 // scanHeld reads heldColumns, and after them the columns for extra.
 func scanHeld(r *sql.Rows, now time.Time, extra ...any) (hold.Item, error) {
 	var it hold.Item
 	var call, digest []byte
-	var code, state, at, until, decided string
+	var code, state, at, until, decided, found, proposed string
 	err := r.Scan(append([]any{&it.ID, &it.Server, &it.Tool, &it.Principal, &it.Rule, &code, &call, &digest, &it.Bytes,
-		&at, &until, &state, &decided, &it.By}, extra...)...)
+		&at, &until, &state, &decided, &it.By, &found, &it.Hidden, &it.People, &proposed, &it.Proposer}, extra...)...)
 	if err != nil {
 		return it, err
 	}
 	it.Code, it.State = finding.Code(code), hold.State(state)
 	copy(it.Call[:], call)
 	copy(it.Digest[:], digest)
-	var errs [3]error
+	var errs [4]error
 	it.Held, errs[0] = parseStamp(at)
 	it.Until, errs[1] = parseStamp(until)
 	it.Decided, errs[2] = parseStamp(decided)
+	it.Proposed, errs[3] = parseStamp(proposed)
+	_ = json.Unmarshal([]byte(found), &it.Found) // what another process has damaged is as if nothing was found
 	if (it.State == hold.Held || it.State == hold.Released) && !now.Before(it.Until) {
-		it.State = hold.Expired
+		it.State, it.Hidden = hold.Expired, ""
 	}
 	return it, errors.Join(errs[:]...)
 }
@@ -71,77 +71,26 @@ func (s *Store) AddHeld(ctx context.Context, it hold.Item, most int, evidence []
 		if err := errors.Join(t.pend(ctx, evidence), t.post(ctx, heldNotice(&it))); err != nil {
 			return err
 		}
-		return t.exec(ctx, `INSERT INTO held (`+heldColumns+`, body) VALUES (`+marks(15)+`)`,
+		found, err := json.Marshal(it.Found)
+		if err != nil {
+			return err // never
+		}
+		return t.exec(ctx, `INSERT INTO held (`+heldColumns+`, body, question) VALUES (`+marks(21)+`)`,
 			it.ID, it.Server, it.Tool, it.Principal, it.Rule, string(it.Code), it.Call[:], it.Digest[:], it.Bytes,
-			stamp(it.Held), stamp(it.Until), string(it.State), "", "", it.Body)
+			stamp(it.Held), stamp(it.Until), string(it.State), "", "", string(found), it.Hidden, it.People, "", "", it.Body, it.Question)
 	})
 	return errors.Join(err, refused)
-}
-
-// ListHeld implements hold.Store.
-func (s *Store) ListHeld(ctx context.Context, f hold.Filter, now time.Time) ([]hold.Item, error) {
-	limit := f.Limit
-	if limit <= 0 {
-		limit = defaultHeld
-	}
-	limit = min(limit, maxHeld)
-	where, args := `1 = 1`, []any(nil)
-	and := func(condition string, more ...any) { where, args = where+` AND `+condition, append(args, more...) }
-	if f.Server != "" {
-		and(`server = ?`, f.Server)
-	}
-	if f.Tool != "" {
-		and(`tool = ?`, f.Tool)
-	}
-	if f.After != "" {
-		at, found := "", false
-		err := s.query(ctx, func(r *sql.Rows) error { found = true; return r.Scan(&at) }, `SELECT at FROM held WHERE id = ?`, f.After)
-		if err != nil {
-			return nil, s.fail(ctx, "list held", err)
-		}
-		if !found {
-			return nil, hold.ErrNotFound
-		}
-		and(`(at, id) < (?, ?)`, at, f.After)
-	}
-	const order = ` ORDER BY at DESC, id DESC LIMIT ?`
-	page := func(condition string, more ...any) (string, []any) {
-		return `SELECT ` + heldColumns + ` FROM held WHERE ` + where + ` AND ` + condition + order, append(append(slices.Clone(args), more...), limit)
-	}
-	var query string
-	switch f.State {
-	case "":
-		query, args = page(`1 = 1`)
-	case hold.Held, hold.Released:
-		query, args = page(`state = ? AND until > ?`, string(f.State), stamp(now))
-	case hold.Expired:
-		// What has expired and was not swept yet is not much, and is found by its time. One condition
-		// for both would have the engine read the whole table.
-		swept, sweptArgs := page(`state = 'expired'`)
-		unswept, unsweptArgs := page(`state IN ('held', 'released') AND until <= ?`, stamp(now))
-		query = `SELECT * FROM (SELECT * FROM (` + swept + `) AS swept UNION ALL SELECT * FROM (` + unswept + `) AS unswept) AS expired` + order
-		args = append(append(sweptArgs, unsweptArgs...), limit)
-	default:
-		query, args = page(`state = ?`, string(f.State))
-	}
-	items := []hold.Item{}
-	err := s.query(ctx, func(r *sql.Rows) error {
-		it, err := scanHeld(r, now)
-		items = append(items, it)
-		return err
-	}, query, args...)
-	return items, s.fail(ctx, "list held", err)
 }
 
 // GetHeld implements hold.Store.
 func (s *Store) GetHeld(ctx context.Context, id string, now time.Time) (hold.Item, error) {
 	it, found := hold.Item{}, false
 	err := s.query(ctx, func(r *sql.Rows) (err error) {
-		var body []byte
-		it, err = scanHeld(r, now, &body)
-		it.Body, found = body, true
+		var body, question []byte
+		it, err = scanHeld(r, now, &body, &question)
+		it.Body, it.Question, found = body, question, true
 		return err
-	}, `SELECT `+heldColumns+`, body FROM held WHERE id = ?`, id)
+	}, `SELECT `+heldColumns+`, body, question FROM held WHERE id = ?`, id)
 	switch {
 	case err != nil:
 		return it, s.fail(ctx, "get held", err)
@@ -150,6 +99,9 @@ func (s *Store) GetHeld(ctx context.Context, id string, now time.Time) (hold.Ite
 	case it.State == hold.Expired:
 		it.Body = nil
 	}
+	if it.Body == nil { // an older release that shares the store ends the body only
+		it.Question, it.Hidden = nil, ""
+	}
 	return it, nil
 }
 
@@ -157,34 +109,28 @@ func (s *Store) GetHeld(ctx context.Context, id string, now time.Time) (hold.Ite
 func (s *Store) DecideHeld(ctx context.Context, id string, to hold.State, by string, now time.Time, body, evidence []byte) error {
 	var refused error
 	err := s.update(ctx, "decide", func(t *tx) error {
-		refused = hold.ErrNotFound
-		var was hold.Item
-		err := t.query(ctx, func(r *sql.Rows) error {
-			it, err := scanHeld(r, now)
-			was, refused = it, nil
-			return err
-		}, `SELECT `+heldColumns+` FROM held WHERE id = ?`, id)
+		it, err := t.heldItem(ctx, id, now, &refused)
 		switch {
 		case err != nil || refused != nil:
 			return err
-		case was.State == hold.Expired:
-			refused = &hold.DecidedError{What: "item", State: string(was.State), At: was.Until}
-			return nil
-		case was.State != hold.Held:
-			refused = &hold.DecidedError{What: "item", State: string(was.State), At: was.Decided, By: was.By}
+		case to == hold.Released && it.People > 1 && (it.Proposer == "" || it.Proposer == by):
+			refused = hold.ErrSecond
 			return nil
 		}
 		if err := t.pend(ctx, evidence); err != nil {
 			return err
 		}
-		if to == hold.Denied || body != nil {
-			if to == hold.Denied {
-				body = nil
-			}
+		switch {
+		case to == hold.Denied:
+			return t.exec(ctx, `UPDATE held SET state = ?, decider = ?, decided = ?, `+destroyed+` WHERE id = ?`, string(to), by, stamp(now), id)
+		case body != nil:
 			return t.exec(ctx, `UPDATE held SET state = ?, decider = ?, decided = ?, body = ? WHERE id = ?`, string(to), by, stamp(now), body, id)
 		}
 		return t.exec(ctx, `UPDATE held SET state = ?, decider = ?, decided = ? WHERE id = ?`, string(to), by, stamp(now), id)
 	})
+	if err == nil && refused == nil && (to == hold.Denied || body != nil) {
+		s.wipe(ctx)
+	}
 	return errors.Join(err, refused)
 }
 
@@ -203,10 +149,13 @@ func (s *Store) TakeHeld(ctx context.Context, call hold.Digest, now time.Time) (
 			return err
 		}
 		it.State = hold.Taken
-		return t.exec(ctx, `UPDATE held SET state = 'taken', body = NULL WHERE id = ?`, it.ID)
+		return t.exec(ctx, `UPDATE held SET state = 'taken', `+destroyed+` WHERE id = ?`, it.ID)
 	})
 	if err == nil && !found {
 		err = hold.ErrNotFound
+	}
+	if err == nil {
+		s.wipe(ctx)
 	}
 	return it, err
 }
@@ -245,6 +194,7 @@ func (s *Store) SweepHeld(ctx context.Context, now, old time.Time, evidence func
 			return err
 		})
 	}
+	s.wipe(ctx) // also what a process has destroyed while a reader was in the way
 	return removed, err
 }
 
@@ -274,5 +224,5 @@ func (t *tx) expire(ctx context.Context, now time.Time, evidence func(hold.Item)
 	}
 	more = len(ids) == sweepBatch
 	ids = pad(ids, ids[0])
-	return more, t.exec(ctx, `UPDATE held SET state = 'expired', body = NULL WHERE id IN (`+marks(len(ids))+`)`, ids...)
+	return more, t.exec(ctx, `UPDATE held SET state = 'expired', `+destroyed+` WHERE id IN (`+marks(len(ids))+`)`, ids...)
 }

@@ -176,15 +176,7 @@ func (l *Ledger) move(ctx context.Context, what string, rest func(*tx) error, st
 	var refused error
 	err := l.update(ctx, what, func(t *tx) error {
 		refused = nil
-		st, err := t.prepare(ctx, statement)
-		if err != nil {
-			return err
-		}
-		res, err := st.ExecContext(ctx, args...)
-		if err != nil {
-			return err
-		}
-		n, err := res.RowsAffected()
+		n, err := t.change(ctx, statement, args...)
 		switch {
 		case err != nil:
 			return err

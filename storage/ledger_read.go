@@ -7,9 +7,11 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 )
@@ -42,6 +44,15 @@ func (l *Ledger) checkpoints(ctx context.Context) (latest, cosigned []byte, at t
 	return latest, cosigned, at, l.s.fail(ctx, "read the checkpoint", err)
 }
 
+// CosignedSize is the size of the log up to which enough witnesses have cosigned it, and when that was; 0: never.
+func (l *Ledger) CosignedSize(ctx context.Context) (size int64, at time.Time, err error) {
+	_, cosigned, at, err := l.checkpoints(ctx)
+	if err != nil || cosigned == nil {
+		return 0, time.Time{}, err
+	}
+	return ledger.CheckpointSize(cosigned), at, nil
+}
+
 func sameText(a, b []byte) bool {
 	x, _, ok := bytes.Cut(a, []byte("\n\n"))
 	y, _, ok2 := bytes.Cut(b, []byte("\n\n"))
@@ -55,6 +66,21 @@ func (l *Ledger) SaveCosigned(ctx context.Context, checkpoint []byte, at time.Ti
 			DO UPDATE SET size = excluded.size, checkpoint = excluded.checkpoint, at = excluded.at
 			WHERE excluded.size >= ledger_cosigned.size`, ledger.CheckpointSize(checkpoint), checkpoint, stamp(at))
 	})
+}
+
+// Cosigned is the latest checkpoint that enough witnesses have cosigned, however old it is; without
+// one the latest.
+func (l *Ledger) Cosigned(ctx context.Context) ([]byte, error) {
+	latest, cosigned, _, err := l.checkpoints(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case latest == nil:
+		return nil, ledger.ErrNotFound
+	case cosigned != nil && ledger.CheckpointSize(cosigned) <= ledger.CheckpointSize(latest):
+		return cosigned, nil
+	}
+	return latest, nil
 }
 
 // Published is the log as readers are shown it: with the latest checkpoint that witnesses have
@@ -172,6 +198,41 @@ func (l *Ledger) Get(ctx context.Context, id ledger.ID) (sequence.Entry, error) 
 // At returns the record of that index; ledger.ErrNotFound if the log has none.
 func (l *Ledger) At(ctx context.Context, index int64) (sequence.Entry, error) {
 	return l.one(ctx, `SELECT `+entryColumns+` WHERE e.idx = ?`, index)
+}
+
+// aboutKinds are the kinds of records that are about another record or about a held item.
+const aboutKinds = `'result-held', 'result-released', 'result-taken', 'result-denied', 'result-expired', 'classified', 'counterfactual', 'policy-decided', 'principal-forgotten'`
+
+// maxAbout is how many records About looks at.
+const maxAbout = 50_000
+
+// About returns the records that are about the record or held item of, in the order of the log:
+// those of a server from the time since on. The index finds them, as far as it is; the records behind
+// it are looked at one by one. more says that there are records that it did not look at.
+func (l *Ledger) About(ctx context.Context, of ledger.ID, server string, since time.Time) (out []sequence.Entry, more bool, err error) {
+	const about = ` AND e.at >= ? AND e.kind IN (` + aboutKinds + `) AND (e.server = ? OR e.kind = 'counterfactual')`
+	looked := 0
+	err = l.s.query(ctx, func(r *sql.Rows) error {
+		e, err := scanEntry(r)
+		if err != nil {
+			return err
+		}
+		looked++
+		st, err := ledger.UnverifiedStatement(e.Envelope)
+		if err == nil && st.Of == of { // the value in the index is not the whole id
+			out = append(out, e)
+		}
+		return nil // ledger verify names the records that cannot be read
+	}, `SELECT * FROM (
+			SELECT `+entryColumns+` WHERE e.idx IN (SELECT k.idx FROM decision_keys k, decision_index i WHERE k.key = ? AND k.idx < i.size)`+about+`
+			UNION ALL
+			SELECT `+entryColumns+` WHERE e.idx >= (SELECT size FROM decision_index)`+about+`
+		) AS found ORDER BY idx LIMIT `+strconv.Itoa(maxAbout),
+		index.OfValue(of), stamp(since), server, stamp(since), server)
+	if err != nil {
+		return nil, false, l.s.fail(ctx, "read records", err)
+	}
+	return out, looked == maxAbout, nil
 }
 
 func (l *Ledger) one(ctx context.Context, query string, arg any) (e sequence.Entry, err error) {

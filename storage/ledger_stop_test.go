@@ -343,3 +343,44 @@ func TestSeenFile(t *testing.T) {
 		t.Error("a damaged file is ignored")
 	}
 }
+
+// lateHead answers the first question with an older head, as if the process had been stopped since.
+type lateHead struct {
+	*storage.Ledger
+	head *sequence.Head
+}
+
+func (l *lateHead) Head(ctx context.Context) (sequence.Head, error) {
+	if head := l.head; head != nil {
+		l.head = nil
+		return *head, nil
+	}
+	return l.Ledger.Head(ctx)
+}
+
+// TestLedgerSharedSeen: what another process of the same state directory has added and seen since a process read the head
+// does not stop the log.
+func TestLedgerSharedSeen(t *testing.T) {
+	l := open(t, filepath.Join(t.TempDir(), "a.db"), storage.Options{}).Ledger()
+	keys, dir := keyring(t), t.TempDir()
+	saw := seeing(t, l, keys, dir)
+	grow := func() sequence.Head {
+		add(t, l, sealed(t, "a"))
+		if err := once(t, saw, l); err != nil {
+			t.Fatal(err)
+		}
+		flush(t, saw)
+		return must(l.Head(ctx))
+	}
+	older := grow()
+	grow()
+	add(t, l, sealed(t, "a"))
+	shared := must(state.OpenAt(dir))
+	late := sequence.New(sequence.Options{Store: &lateHead{l, &older}, Origin: origin, Keys: keys, Seen: &sequence.Seen{Dir: shared}, Window: time.Millisecond})
+	if err := once(t, late, l); err != nil {
+		t.Error(err)
+	}
+	if head := must(l.Head(ctx)); head.Stop != nil || head.Size <= older.Size+1 {
+		t.Errorf("%+v", head)
+	}
+}

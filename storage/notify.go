@@ -30,8 +30,10 @@ const (
 	PinsChanged     Changed = "pins"
 	BlocksChanged   Changed = "blocks"
 	ReplicasChanged Changed = "replicas"
-	SessionClaimed  Changed = "session"
-	AnyChanged      Changed = "any" // some may have been missed: all copies are to be read again
+
+	ExceptionsChanged Changed = "exceptions"
+	SessionClaimed    Changed = "session"
+	AnyChanged        Changed = "any" // some may have been missed: all copies are to be read again
 )
 
 // channel is that of NOTIFY, one for each database.

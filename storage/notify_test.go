@@ -109,8 +109,12 @@ func TestWatch(t *testing.T) {
 // TestWatchPooler: behind a pooler that gives each transaction another connection no notification
 // arrives. That is found out, and logged once.
 func TestWatchPooler(t *testing.T) {
-	direct := server.Database(t)
-	s := open(t, pooler(t, direct), storage.Options{})
+	t.Run("a stand-in", func(t *testing.T) { eaten(t, pooler(t, server.Database(t))) })
+	t.Run("pgbouncer", func(t *testing.T) { eaten(t, server.Pooler(t, server.Database(t))) })
+}
+
+func eaten(t *testing.T, where string) {
+	s := open(t, where, storage.Options{})
 	var h heard
 	ctx, stop := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -164,6 +168,31 @@ func pooler(t *testing.T, where string) string {
 	}()
 	u.Host = l.Addr().String()
 	return u.String()
+}
+
+// TestPooler: stores of several processes read and write through pgbouncer in transaction mode.
+func TestPooler(t *testing.T) {
+	where := server.Pooler(t, server.Database(t))
+	var all sync.WaitGroup
+	for range 3 {
+		s := open(t, where, storage.Options{})
+		for range 4 {
+			all.Go(func() {
+				for range 20 {
+					if err := s.Ledger().Add(ctx, [][]byte{sealed(t, "a")}); err != nil {
+						t.Error(err)
+					}
+					if _, err := s.Ledger().Waiting(ctx, 5); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	if n, err := open(t, where, storage.Options{}).Ledger().Waiting(ctx, 1000); n != 240 || err != nil {
+		t.Errorf("%d records, %v", n, err)
+	}
 }
 
 // TestWatchSQLite: a file tells nothing.

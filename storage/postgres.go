@@ -27,13 +27,15 @@ func openPostgres(ctx context.Context, where string, o Options) (*Store, error) 
 		// The cause repeats the URL, which may hold a password.
 		return nil, errors.New("store: open: malformed Postgres URL")
 	}
-	config.RuntimeParams["application_name"] = "pellucid"
+	config.RuntimeParams["application_name"] = applicationName
 	config.RuntimeParams["synchronous_commit"] = "on"
 	config.RuntimeParams["lock_timeout"] = strconv.FormatInt(max(1, o.wait().Milliseconds()/2), 10)
 	db := stdlib.OpenDB(*config)
 	db.SetMaxOpenConns(o.readers())
 	db.SetMaxIdleConns(o.readers())
-	s := &Store{read: db, write: db, engine: &postgresEngine{config: config}, wait: o.wait()}
+	apart := stdlib.OpenDB(*config)
+	apart.SetMaxOpenConns(1)
+	s := &Store{read: db, write: db, engine: &postgresEngine{config: config, apart: apart}, wait: o.wait()}
 	locker, err := lock.NewPostgresSessionLocker()
 	if err == nil {
 		err = migrate(ctx, db, goose.DialectPostgres, "postgres", goose.WithSessionLocker(locker))
@@ -45,9 +47,13 @@ func openPostgres(ctx context.Context, where string, o Options) (*Store, error) 
 	return s, nil
 }
 
+// applicationName is what Postgres calls the connections.
+const applicationName = "pellucid"
+
 // A postgresEngine is an engine for a Postgres database.
 type postgresEngine struct {
 	config  *pgx.ConnConfig
+	apart   *sql.DB     // a connection that no commit uses: all the others may be waiting for a standby
 	rebound sync.Map    // string → string
 	alone   atomic.Bool // a commit waits for no standby
 }
@@ -95,7 +101,14 @@ func (*postgresEngine) classify(err error) (error, bool) {
 
 func (*postgresEngine) compact(context.Context, *sql.DB) error { return nil }
 
+// wipe does nothing: autovacuum and later rows overwrite what was deleted.
+func (*postgresEngine) wipe(context.Context, *sql.DB) error { return nil }
+
 func (*postgresEngine) tells() bool { return true }
+
+func (*postgresEngine) keeps() bool { return true }
+
+func (*postgresEngine) arrays() bool { return true }
 
 func (*postgresEngine) hasRuns() bool { return true }
 
@@ -111,4 +124,25 @@ func (e *postgresEngine) begin() string {
 		return `SET LOCAL synchronous_commit = local`
 	}
 	return ""
+}
+
+func (*postgresEngine) derived() string { return `SET LOCAL synchronous_commit = off` }
+
+func (*postgresEngine) empty(table string) string { return `TRUNCATE ` + table }
+
+// snapshot: a plan that was made for other arguments, and compiling one, cost more than the query.
+func (*postgresEngine) snapshot() (*sql.TxOptions, []string) {
+	return &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
+		[]string{`SET LOCAL plan_cache_mode = force_custom_plan`, `SET LOCAL jit = off`}
+}
+
+func (*postgresEngine) among(column string, list []int64) (string, any) {
+	return column + ` = ANY (?)`, list
+}
+
+// ofEach has each group read from its own place of the index: Postgres would read all rows of the span of
+// time, and throw those of other groups away.
+func (*postgresEngine) ofEach(condition string, most int) string {
+	return `(SELECT n.* FROM unnest(?::bigint[]) AS g(id), LATERAL (SELECT d.at, d.idx, d.grp FROM decisions d
+		WHERE d.grp = g.id AND ` + condition + ` ORDER BY d.at DESC, d.idx DESC LIMIT ` + strconv.Itoa(most) + `) AS n)`
 }

@@ -24,10 +24,7 @@ func (s *Store) BeatReplica(ctx context.Context, row replica.Row, first bool) (r
 				return err
 			}
 		}
-		err := t.exec(ctx, `INSERT INTO replicas (id, address, install_key, release, rules, started, spent, beat) VALUES (`+marks(8)+`)
-			ON CONFLICT (id) DO UPDATE SET address = excluded.address, install_key = excluded.install_key, release = excluded.release,
-			rules = excluded.rules, started = excluded.started, spent = excluded.spent, beat = excluded.beat`,
-			row.ID, row.Address, row.Key, row.Release, row.Rules, row.Started, blob(row.Spent), row.Beat)
+		err := t.putReplica(ctx, row)
 		if err == nil && row.Rules != "" {
 			err = t.exec(ctx, `INSERT INTO rules_versions (version) SELECT CAST(? AS text) WHERE NOT EXISTS
 				(SELECT 1 FROM rules_versions WHERE version = ?) ON CONFLICT (version) DO NOTHING`, row.Rules, row.Rules)
@@ -41,6 +38,22 @@ func (s *Store) BeatReplica(ctx context.Context, row replica.Row, first bool) (r
 		return t.query(ctx, scanReplicas(&rows), selectReplicas, maxReplicas)
 	})
 	return rows, err
+}
+
+// putReplica stores a row, which must be there already unless its beat is 1.
+func (t *tx) putReplica(ctx context.Context, row replica.Row) error {
+	if row.Beat == 1 {
+		return t.exec(ctx, `INSERT INTO replicas (id, address, install_key, release, rules, started, spent, beat) VALUES (`+marks(8)+`)
+			ON CONFLICT (id) DO UPDATE SET address = excluded.address, install_key = excluded.install_key, release = excluded.release,
+			rules = excluded.rules, started = excluded.started, spent = excluded.spent, beat = excluded.beat`,
+			row.ID, row.Address, row.Key, row.Release, row.Rules, row.Started, blob(row.Spent), row.Beat)
+	}
+	n, err := t.change(ctx, `UPDATE replicas SET address = ?, install_key = ?, release = ?, rules = ?, spent = ?, beat = ? WHERE id = ?`,
+		row.Address, row.Key, row.Release, row.Rules, blob(row.Spent), row.Beat, row.ID)
+	if err == nil && n == 0 {
+		return replica.ErrRemoved
+	}
+	return err
 }
 
 const selectReplicas = `SELECT id, address, install_key, release, rules, COALESCE((SELECT n FROM rules_versions WHERE version = rules), 0),
@@ -62,11 +75,13 @@ func (s *Store) Replicas(ctx context.Context) (rows []replica.Row, err error) {
 }
 
 // RemoveReplica implements replica.Store.
-func (s *Store) RemoveReplica(ctx context.Context, id string, beat int64) error {
-	return s.Ledger().update(ctx, "remove a replica", func(t *tx) error {
-		if err := t.tell(ctx, ReplicasChanged); err != nil {
+func (s *Store) RemoveReplica(ctx context.Context, id string, beat int64) (removed bool, err error) {
+	err = s.Ledger().update(ctx, "remove a replica", func(t *tx) error {
+		n, err := t.change(ctx, `DELETE FROM replicas WHERE id = ? AND (beat = ? OR ? = `+strconv.Itoa(replica.Any)+`)`, id, beat, beat)
+		if removed = n > 0; err != nil || !removed {
 			return err
 		}
-		return t.exec(ctx, `DELETE FROM replicas WHERE id = ? AND (beat = ? OR ? = `+strconv.Itoa(replica.Any)+`)`, id, beat, beat)
+		return t.tell(ctx, ReplicasChanged)
 	})
+	return removed, err
 }

@@ -3,6 +3,7 @@
 package storage_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -41,14 +42,21 @@ func TestReplicas(t *testing.T) {
 		a.Beat, a.Rules = 2, "new"
 		beat(a, false, numbered(a, 2), numbered(b, 2))
 		beat(c, true, numbered(b, 2), numbered(c, 1))
-		if err := s.RemoveReplica(ctx, "b", 7); err != nil {
-			t.Fatal(err)
+		gone := a
+		gone.Beat = 3
+		if _, err := s.BeatReplica(ctx, gone, false); !errors.Is(err, replica.ErrRemoved) {
+			t.Errorf("a beat without a row: %v", err)
+		}
+		if removed, err := s.RemoveReplica(ctx, "b", 7); err != nil || removed {
+			t.Fatal(removed, err)
 		}
 		if rows, err := s.Replicas(ctx); err != nil || len(rows) != 2 {
 			t.Errorf("a row with another beat was removed: %v, %v", rows, err)
 		}
-		if err := s.RemoveReplica(ctx, "b", 1); err != nil {
-			t.Fatal(err)
+		for _, first := range []bool{true, false} {
+			if removed, err := s.RemoveReplica(ctx, "b", 1); err != nil || removed != first {
+				t.Fatal(removed, err)
+			}
 		}
 		rows, err := s.Replicas(ctx)
 		if err != nil || !slices.EqualFunc(rows, []string{"c"}, func(r replica.Row, id string) bool { return r.ID == id }) {

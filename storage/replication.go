@@ -2,10 +2,7 @@
 
 package storage
 
-import (
-	"context"
-	"database/sql"
-)
+import "context"
 
 // A Replication says how a Postgres server copies transactions to its standbys.
 type Replication struct {
@@ -31,11 +28,11 @@ func (s *Store) Replication(ctx context.Context) (*Replication, error) {
 	var r Replication
 	var seen int
 	// A subscriber of logical replication is no standby.
-	err := s.query(ctx, func(rows *sql.Rows) error { return rows.Scan(&r.Standbys, &seen, &r.Synchronous, &r.Waits) },
-		`SELECT count(*), count(sync_state), count(*) FILTER (WHERE sync_state IN ('sync', 'quorum')),
+	err := e.apart.QueryRowContext(ctx, `SELECT count(*), count(sync_state), count(*) FILTER (WHERE sync_state IN ('sync', 'quorum')),
 			current_setting('synchronous_standby_names') <> '' AND current_setting('synchronous_commit') NOT IN ('off', 'local')
 		FROM pg_stat_replication p
-		WHERE NOT EXISTS (SELECT 1 FROM pg_replication_slots s WHERE s.active_pid = p.pid AND s.slot_type = 'logical')`)
+		WHERE NOT EXISTS (SELECT 1 FROM pg_replication_slots s WHERE s.active_pid = p.pid AND s.slot_type = 'logical')`).
+		Scan(&r.Standbys, &seen, &r.Synchronous, &r.Waits)
 	if err != nil {
 		return nil, s.fail(ctx, "ask for the standbys", err)
 	}
@@ -45,9 +42,18 @@ func (s *Store) Replication(ctx context.Context) (*Replication, error) {
 	return &r, nil
 }
 
-// CommitAlone says whether a commit is durable in the primary alone, and waits for no standby.
-func (s *Store) CommitAlone(alone bool) {
-	if e, ok := s.engine.(*postgresEngine); ok {
-		e.alone.Store(alone)
+// CommitAlone says whether a commit is durable in the primary alone, and waits for no standby. With true it also ends the
+// wait of commits that wait for one already: a change that began just before may still do so, hence it is to be called again.
+func (s *Store) CommitAlone(ctx context.Context, alone bool) error {
+	e, ok := s.engine.(*postgresEngine)
+	if !ok {
+		return nil
 	}
+	if e.alone.Store(alone); !alone {
+		return nil
+	}
+	// Postgres ends the wait only: the transaction is committed.
+	_, err := e.apart.ExecContext(ctx, `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+		WHERE datname = current_database() AND usename = current_user AND application_name = $1 AND wait_event = 'SyncRep'`, applicationName)
+	return s.fail(ctx, "end the wait for a standby", err)
 }

@@ -61,11 +61,29 @@ func TestReplication(t *testing.T) {
 	if err := record(); err == nil {
 		t.Error("a record is acknowledged that no standby has")
 	}
-	s.CommitAlone(true)
+	waiting := make(chan error, 12) // more than there are connections
+	for range cap(waiting) {
+		go func() { waiting <- s.Ledger().Add(ctx, [][]byte{sealed(t, "a")}) }()
+	}
+	time.Sleep(time.Second)
+	for done := 0; done < cap(waiting); {
+		if err := s.CommitAlone(ctx, true); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-waiting:
+			if done++; err != nil {
+				t.Errorf("a record that waited for the standby: %v", err)
+			}
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 	if err := record(); err != nil {
 		t.Errorf("in the primary alone: %v", err)
 	}
-	s.CommitAlone(false)
+	if err := s.CommitAlone(ctx, false); err != nil {
+		t.Fatal(err)
+	}
 	if err := record(); err == nil {
 		t.Error("a record is acknowledged that no standby has")
 	}

@@ -70,15 +70,7 @@ func (s *Store) putSession(ctx context.Context, what string, r session.Record, r
 	}
 	all := append([]any{r.ID, r.Server, r.Owner, r.Fence, r.Principal[:], blob(r.State), ended, stamp(r.Seen), stamp(r.Until)}, args...)
 	err = s.updating(ctx, what, func(t *tx) error {
-		st, err := t.prepare(ctx, sessionUnless+rest)
-		if err != nil {
-			return err
-		}
-		done, err := st.ExecContext(ctx, all...)
-		if err != nil {
-			return err
-		}
-		n, err := done.RowsAffected()
+		n, err := t.change(ctx, sessionUnless+rest, all...)
 		if changed = n > 0; err == nil && changed && what == claimSession && r.Fence > 1 { // no process knows another owner of a new one
 			err = t.tell(ctx, SessionClaimed, r.ID, r.Owner)
 		}
@@ -122,14 +114,79 @@ func (s *Store) EndSession(ctx context.Context, r session.Record) error {
 	return err
 }
 
-// claimKept is the time for which the record of a session stays that says only which process had it.
-const claimKept = 24 * time.Hour
+// How long the record of a session stays that says only which process had it.
+const (
+	claimKept    = 24 * time.Hour   // where the process is gone
+	releasedKept = 10 * time.Minute // where the process has let go of it: no other one remembers an owner for as long
+)
 
-// SweepSessions implements session.Store. It also removes old records of processes that are gone, where
-// nothing has changed in the session: its id alone brings it back.
-func (s *Store) SweepSessions(ctx context.Context, now time.Time) error {
+// bare is the condition of a record that holds nothing but an owner: the id of the session alone brings it back.
+const bare = `ended = 0 AND length(state) = 0`
+
+// SweepSessions implements session.Store.
+func (s *Store) SweepSessions(ctx context.Context, now time.Time, most int) error {
+	var over [][]byte
+	err := s.query(ctx, func(r *sql.Rows) error {
+		var principal []byte
+		err := r.Scan(&principal)
+		over = append(over, principal)
+		return err
+	}, `SELECT principal FROM sessions GROUP BY principal HAVING count(*) > ?`, most)
+	if err != nil {
+		return s.fail(ctx, "count sessions", err)
+	}
 	return s.updating(ctx, "sweep sessions", func(t *tx) error {
-		return t.exec(ctx, `DELETE FROM sessions WHERE until <= ? OR seen <= ? AND ended = 0 AND length(state) = 0
-  AND NOT EXISTS (SELECT 1 FROM replicas WHERE replicas.id = sessions.owner)`, stamp(now), stamp(now.Add(-claimKept)))
+		err := t.exec(ctx, `DELETE FROM sessions WHERE until <= ? OR `+bare+` AND (owner = '' AND seen <= ? OR seen <= ?
+  AND NOT EXISTS (SELECT 1 FROM replicas WHERE replicas.id = sessions.owner))`, stamp(now), stamp(now.Add(-releasedKept)), stamp(now.Add(-claimKept)))
+		for i := 0; err == nil && i < len(over); i++ {
+			err = t.exec(ctx, deleteSessionsOver, over[i], forgotten[:], most)
+		}
+		return err
 	}, func(*sql.Tx) error { return nil })
+}
+
+// forgotten stands for the principal of sessions of a person whose data was erased: these must stay ended.
+var forgotten = session.Record{}.Principal
+
+// deleteSessionsOver removes what a principal has too much, and no session that a process has which lives. One
+// that was claimed or changed meanwhile has another time.
+const deleteSessionsOver = `DELETE FROM sessions WHERE (id, seen) IN (SELECT id, seen FROM (
+  SELECT id, seen, use, row_number() OVER (ORDER BY use, seen DESC, id) AS n FROM (
+    SELECT id, seen, CASE WHEN EXISTS (SELECT 1 FROM replicas WHERE replicas.id = sessions.owner) THEN 0
+      WHEN ended <> 0 THEN 2 WHEN length(state) > 0 THEN 1 ELSE 3 END AS use
+    FROM sessions WHERE principal = ? AND principal <> ?) AS used) AS numbered
+  WHERE n > ? AND use > 0)`
+
+// maxReleased bounds the sessions that a process lets go of at once.
+const maxReleased = 2000
+
+// ReleaseSessions lets go of the sessions of owner that were last claimed or changed before a time, and that it
+// does not use. It returns those of which it has let go.
+func (s *Store) ReleaseSessions(ctx context.Context, owner string, now, before time.Time, used func(id string) bool) (released []string, err error) {
+	var unused []string
+	err = s.query(ctx, func(r *sql.Rows) error {
+		var id string
+		if err := r.Scan(&id); err != nil {
+			return err
+		}
+		if !used(id) && len(unused) < maxReleased {
+			unused = append(unused, id)
+		}
+		return nil
+	}, `SELECT id FROM sessions WHERE owner = ? AND seen <= ?`, owner, stamp(before))
+	if err != nil || len(unused) == 0 {
+		return nil, s.fail(ctx, "find sessions of a replica", err)
+	}
+	err = s.updating(ctx, "release sessions", func(t *tx) error {
+		for _, id := range unused {
+			if err := t.exec(ctx, `UPDATE sessions SET owner = '', seen = ? WHERE id = ? AND owner = ? AND seen <= ?`, stamp(now), id, owner, stamp(before)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func(*sql.Tx) error { return nil })
+	if err != nil {
+		return nil, err
+	}
+	return unused, nil
 }

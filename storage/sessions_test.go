@@ -5,6 +5,8 @@ package storage_test
 import (
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -90,14 +92,14 @@ func TestSessions(t *testing.T) {
 
 		// What is kept of a person goes, and the sessions stay ended.
 		want(s.KeepSession(ctx, b), nil)
-		if f, err := s.Forget(ctx, "bob"); err != nil || f.Sessions != 1 {
+		if f, err := s.Forget(ctx, "bob", nil); err != nil || f.Sessions != 1 {
 			t.Errorf("%+v, %v", f, err)
 		}
 		is(session.Record{ID: "b", Fence: 1, Ended: true, Seen: day, Until: b.Until})
-		if f, err := s.Forget(ctx, "bob"); err != nil || f.Sessions != 0 {
+		if f, err := s.Forget(ctx, "bob", nil); err != nil || f.Sessions != 0 {
 			t.Errorf("%+v, %v", f, err)
 		}
-		want(s.SweepSessions(ctx, day.Add(time.Hour)), nil)
+		want(s.SweepSessions(ctx, day.Add(time.Hour), 10), nil)
 		_, err = s.Session(ctx, "a")
 		want(err, session.ErrNotFound)
 		is(session.Record{ID: "b", Fence: 1, Ended: true, Seen: day, Until: b.Until})
@@ -135,7 +137,7 @@ func TestSessionClaims(t *testing.T) {
 func TestSessionsOfGoneOwners(t *testing.T) {
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
-		if _, err := s.BeatReplica(ctx, replica.Row{ID: "alive", Address: "a:1", Started: "2026-01-01T00:00:00Z"}, true); err != nil {
+		if _, err := s.BeatReplica(ctx, replica.Row{ID: "alive", Address: "a:1", Started: "2026-01-01T00:00:00Z", Beat: 1}, true); err != nil {
 			t.Fatal(err)
 		}
 		for id, owner := range map[string]string{"gone": "gone", "alive": "alive", "state": "gone", "ended": "gone"} {
@@ -157,7 +159,7 @@ func TestSessionsOfGoneOwners(t *testing.T) {
 			}
 		}
 		left := func(at time.Time) (ids []string) {
-			if err := s.SweepSessions(ctx, at); err != nil {
+			if err := s.SweepSessions(ctx, at, 10); err != nil {
 				t.Fatal(err)
 			}
 			for _, id := range []string{"alive", "ended", "gone", "state"} {
@@ -174,4 +176,123 @@ func TestSessionsOfGoneOwners(t *testing.T) {
 			t.Errorf("after a day: %q", got)
 		}
 	})
+}
+
+// TestSessionsReleased: a process lets go of sessions that it does not use; what holds nothing else than that is
+// swept soon, and the next claim of it begins anew.
+func TestSessionsReleased(t *testing.T) {
+	engines(t, func(t *testing.T, where string) {
+		s := open(t, where, storage.Options{})
+		later := day.Add(time.Hour)
+		claim := func(id, owner string, fence int64, seen time.Time) {
+			t.Helper()
+			r := session.Record{ID: id, Fence: fence, Principal: session.PrincipalDigest("ann"), Seen: seen, Until: day.Add(720 * time.Hour)}
+			if ok, err := s.ClaimSession(ctx, r, owner); err != nil || !ok {
+				t.Fatal(ok, err)
+			}
+		}
+		for _, id := range []string{"bare", "state", "used", "recent"} {
+			claim(id, "self", 0, map[bool]time.Time{true: later, false: day}[id == "recent"])
+		}
+		claim("other", "other", 0, day)
+		if err := s.KeepSession(ctx, session.Record{ID: "state", Fence: 1, State: []byte{1}, Seen: day, Until: day.Add(720 * time.Hour)}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.ReleaseSessions(ctx, "self", later, later.Add(-time.Minute), func(id string) bool { return id == "used" })
+		if slices.Sort(got); err != nil || !slices.Equal(got, []string{"bare", "state"}) {
+			t.Fatalf("released %q, %v", got, err)
+		}
+		for id, want := range map[string]string{"bare": "", "state": "", "used": "self", "recent": "self", "other": "other"} {
+			if owner, fence, err := s.SessionOwner(ctx, id); owner != want || fence != 1 || err != nil {
+				t.Errorf("%s: %q, %d, %v", id, owner, fence, err)
+			}
+		}
+		for _, at := range []time.Duration{9 * time.Minute, 11 * time.Minute} {
+			if err := s.SweepSessions(ctx, later.Add(at), 10); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Session(ctx, "bare"); (err == nil) != (at < 10*time.Minute) {
+				t.Errorf("after %v: %v", at, err)
+			}
+		}
+		if r, err := s.Session(ctx, "state"); err != nil || !slices.Equal(r.State, []byte{1}) {
+			t.Errorf("the state of a released session: %+v, %v", r, err)
+		}
+		claim("bare", "other", 0, later)
+		claim("state", "other", 1, later)
+	})
+}
+
+// TestSessionsOfOnePrincipal: the records of one principal are bounded. Those go first that hold nothing, then
+// those of sessions that have ended, then those with a state, of each the oldest; none of a session that a
+// process has which lives, of another principal, or of a person whose data was erased.
+func TestSessionsOfOnePrincipal(t *testing.T) {
+	engines(t, func(t *testing.T, where string) {
+		s := open(t, where, storage.Options{})
+		if _, err := s.BeatReplica(ctx, replica.Row{ID: "alive", Address: "a:1", Started: "2026-01-01T00:00:00Z", Beat: 1}, true); err != nil {
+			t.Fatal(err)
+		}
+		put := func(who, id string, minute int) {
+			t.Helper()
+			kind, _, _ := strings.Cut(id, "-")
+			r := session.Record{ID: who + " " + id, Principal: session.PrincipalDigest(who), Seen: day.Add(time.Duration(minute) * time.Minute), Until: day.Add(720 * time.Hour)}
+			var err error
+			switch kind {
+			case "alive", "gone":
+				_, err = s.ClaimSession(ctx, r, kind)
+			case "state":
+				r.State = []byte{1}
+				err = s.KeepSession(ctx, r)
+			case "ended":
+				err = s.EndSession(ctx, r)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, who := range []string{"ann", ""} {
+			for i, id := range []string{"alive-1", "alive-2", "gone-1", "ended-1", "ended-2", "state-1", "state-2", "state-3"} {
+				put(who, id, i)
+			}
+		}
+		put("bob", "gone-1", 0)
+		for i := range 20 {
+			put("eve", "ended-"+strconv.Itoa(i), i)
+		}
+		if _, err := s.Forget(ctx, "eve", nil); err != nil {
+			t.Fatal(err)
+		}
+		left(t, s, 8, []string{"alive-1", "alive-2", "ended-1", "ended-2", "gone-1", "state-1", "state-2", "state-3"})
+		left(t, s, 7, []string{"alive-1", "alive-2", "ended-1", "ended-2", "state-1", "state-2", "state-3"})
+		left(t, s, 6, []string{"alive-1", "alive-2", "ended-2", "state-1", "state-2", "state-3"})
+		left(t, s, 4, []string{"alive-1", "alive-2", "state-2", "state-3"})
+		left(t, s, 1, []string{"alive-1", "alive-2"})
+		if _, err := s.Session(ctx, "bob gone-1"); err != nil {
+			t.Errorf("of another principal: %v", err)
+		}
+		for i := range 20 {
+			if r, err := s.Session(ctx, "eve ended-"+strconv.Itoa(i)); err != nil || !r.Ended {
+				t.Errorf("of a person whose data was erased: %+v, %v", r, err)
+			}
+		}
+	})
+}
+
+// left sweeps, and compares the sessions that are left of ann and of callers without a name.
+func left(t *testing.T, s *storage.Store, most int, want []string) {
+	t.Helper()
+	if err := s.SweepSessions(ctx, day, most); err != nil {
+		t.Fatal(err)
+	}
+	for _, who := range []string{"ann", ""} {
+		var got []string
+		for _, id := range []string{"alive-1", "alive-2", "ended-1", "ended-2", "gone-1", "state-1", "state-2", "state-3"} {
+			if _, err := s.Session(ctx, who+" "+id); err == nil {
+				got = append(got, id)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("at most %d of %q: %q, want %q", most, who, got, want)
+		}
+	}
 }

@@ -5,10 +5,12 @@ package storage
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -27,7 +29,7 @@ func openSQLite(ctx context.Context, path string, o Options) (*Store, error) {
 	// SQLite does not look at a context while it waits for a lock. So it waits briefly, and
 	// update tries again what was refused.
 	patience := func(d time.Duration) string {
-		return fmt.Sprintf("&_pragma=busy_timeout(%d)&_pragma=foreign_keys(1)", max(1, d.Milliseconds()))
+		return fmt.Sprintf("&_pragma=busy_timeout(%d)&_pragma=foreign_keys(1)&_pragma=secure_delete(1)", max(1, d.Milliseconds()))
 	}
 	name := "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()
 	s := &Store{engine: sqliteEngine{}, wait: o.wait()}
@@ -121,10 +123,59 @@ func (sqliteEngine) compact(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
+// wipe copies the write-ahead file into the database and empties it, as far as no reader needs it.
+// secure_delete has overwritten in the database what was deleted. It waits only a moment for readers,
+// since no other process can write meanwhile.
+func (sqliteEngine) wipe(ctx context.Context, db *sql.DB) (err error) {
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	var patience, busy, pages, moved int
+	if err := c.QueryRowContext(ctx, `PRAGMA busy_timeout`).Scan(&patience); err != nil {
+		return err
+	}
+	if _, err := c.ExecContext(ctx, `PRAGMA busy_timeout = 50`); err != nil {
+		return err
+	}
+	defer func() {
+		// A connection that keeps the short time would fail writers: it is given up.
+		if _, again := c.ExecContext(context.WithoutCancel(ctx), `PRAGMA busy_timeout = `+strconv.Itoa(patience)); again != nil {
+			_ = c.Raw(func(any) error { return driver.ErrBadConn })
+		}
+	}()
+	return c.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &pages, &moved)
+}
+
 func (sqliteEngine) tells() bool { return false }
+
+func (sqliteEngine) keeps() bool { return false }
+
+func (sqliteEngine) arrays() bool { return false }
 
 func (sqliteEngine) hasRuns() bool { return false }
 
 func (sqliteEngine) epoch() string { return "" }
 
 func (sqliteEngine) begin() string { return "" }
+
+func (sqliteEngine) derived() string { return "" }
+
+// empty is what SQLite does in one step: no condition.
+func (sqliteEngine) empty(table string) string { return `DELETE FROM ` + table }
+
+func (sqliteEngine) snapshot() (*sql.TxOptions, []string) { return nil, nil }
+
+func (sqliteEngine) among(column string, list []int64) (string, any) {
+	text := append(make([]byte, 0, 8*len(list)), '[')
+	for i, n := range list {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = strconv.AppendInt(text, n, 10)
+	}
+	return column + ` IN (SELECT value FROM json_each(?))`, string(append(text, ']'))
+}
+
+func (sqliteEngine) ofEach(string, int) string { return "" }

@@ -21,6 +21,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
+	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 )
 
@@ -33,6 +34,8 @@ type Options struct {
 	Readers int
 	// Chain authenticates records that wait for their signature; nil: a key that is public.
 	Chain *sequence.ChainKey
+	// Index is the key under which the index of the log finds persons and contents; nil: a key that is public.
+	Index *index.Key
 	// Cache bounds the bytes of pages that the writing connection of an SQLite file keeps in
 	// memory; 0 stands for 64 MiB. An import of a million attestations needs that much; a log,
 	// to which records are only added, does not.
@@ -76,6 +79,9 @@ func Open(ctx context.Context, where string, o Options) (*Store, error) {
 	if s.chain = o.Chain; s.chain == nil {
 		s.chain = sequence.NewChainKey(nil)
 	}
+	if s.index = o.Index; s.index == nil {
+		s.index = index.NewKey(nil)
+	}
 	s.adds, s.changes = newWriter(s.chain), newWriter(s.chain)
 	return s, nil
 }
@@ -88,6 +94,7 @@ type Store struct {
 	stmts       sync.Map // string → *sql.Stmt: what read has prepared; as many as the package has queries
 
 	chain         *sequence.ChainKey
+	index         *index.Key
 	adds, changes *writer // of records that stand alone, and of those that go with a change
 
 	outbox atomic.Pointer[Outbox] // nil: no receiver is told what waits
@@ -108,8 +115,15 @@ type engine interface {
 	// compact removes the remains of deleted rows from the files; ground.ErrBusy if a reader
 	// prevents it.
 	compact(ctx context.Context, db *sql.DB) error
+	// wipe removes what was just destroyed from the write-ahead file, unless a reader still needs it.
+	wipe(ctx context.Context, db *sql.DB) error
 	// tells reports whether the database tells other processes of a change (Store.Watch).
 	tells() bool
+	// keeps reports whether the driver keeps prepared statements itself. To prepare one here would cost a round trip, and
+	// fail behind a pooler that gives each transaction another connection.
+	keeps() bool
+	// arrays reports whether an argument can be an array.
+	arrays() bool
 	// hasRuns reports whether the database has a table of runs that wait for a worker.
 	hasRuns() bool
 	// epoch is the query for the name of the server that answers and of its copy of the log; "": the
@@ -117,11 +131,27 @@ type engine interface {
 	epoch() string
 	// begin is a statement that every transaction which writes begins with; "": none.
 	begin() string
+	// derived is a statement for a transaction whose rows can be made again from others: it need not be
+	// durable when it returns, as long as a lost one is lost whole; "": none.
+	derived() string
+	// empty is the statement that removes all rows of a table.
+	empty(table string) string
+	// snapshot are the options of a transaction that reads one state of the database, and statements
+	// that it begins with.
+	snapshot() (*sql.TxOptions, []string)
+	// among is the condition that a column is one of a list of numbers, which is one argument.
+	among(column string, list []int64) (condition string, arg any)
+	// ofEach is a table of rows d of decisions for which the condition holds: the newest of each group of a list, at
+	// most so many. The list, as among has it, is the first argument. "": among does as well.
+	ofEach(condition string, most int) string
 }
 
 // Close implements ground.Store.
 func (s *Store) Close() error {
 	err := s.write.Close()
+	if e, ok := s.engine.(*postgresEngine); ok {
+		err = errors.Join(e.apart.Close(), err)
+	}
 	if s.read != s.write {
 		err = errors.Join(s.read.Close(), err)
 	}
@@ -183,22 +213,29 @@ type tx struct {
 	told   bool           // messages were stored
 }
 
-func (t *tx) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
-	if st := t.stmts[query]; st != nil {
-		return st, nil
+// change executes a statement, and returns how many rows it has changed.
+func (t *tx) change(ctx context.Context, query string, args ...any) (rows int64, err error) {
+	var done sql.Result
+	if t.engine.keeps() {
+		done, err = t.ExecContext(ctx, t.engine.rebind(query), args...)
+	} else {
+		st := t.stmts[query]
+		if st == nil {
+			if st, err = t.PrepareContext(ctx, t.engine.rebind(query)); err != nil {
+				return 0, err
+			}
+			t.stmts[query] = st
+		}
+		done, err = st.ExecContext(ctx, args...)
 	}
-	st, err := t.PrepareContext(ctx, t.engine.rebind(query))
-	if err == nil {
-		t.stmts[query] = st
+	if err != nil {
+		return 0, err
 	}
-	return st, err
+	return done.RowsAffected()
 }
 
 func (t *tx) exec(ctx context.Context, query string, args ...any) error {
-	st, err := t.prepare(ctx, query)
-	if err == nil {
-		_, err = st.ExecContext(ctx, args...)
-	}
+	_, err := t.change(ctx, query, args...)
 	return err
 }
 
@@ -209,6 +246,10 @@ func (t *tx) query(ctx context.Context, scan func(*sql.Rows) error, query string
 }
 
 func (s *Store) query(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
+	if s.engine.keeps() {
+		rows, err := s.read.QueryContext(ctx, s.engine.rebind(query), args...)
+		return each(rows, err, scan)
+	}
 	st, err := s.prepared(ctx, query)
 	if err != nil {
 		return err

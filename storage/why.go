@@ -105,6 +105,8 @@ func whyPostgres(code string) string {
 		return whyLocked
 	case code == "53100":
 		return whyFull
+	case code == "26000", code == "42P05":
+		return "a pooler gives each transaction another connection: add default_query_exec_mode=cache_describe to the URL of the database"
 	case code == "53300":
 		return whyUnreachable + ": too many connections"
 	case code == "42P01":

@@ -40,18 +40,7 @@ func (t *tx) pend(ctx context.Context, records ...[]byte) error {
 		*t.last = t.writer.key.Next(*t.last, r)
 		args = append(args, r, t.last.Writer, t.last.Seq, blob(t.last.Prev), t.last.MAC)
 	}
-	const into, width = "ledger_pending (record, writer, wseq, prev, mac)", 5
-	if n := len(args) / width; n > 0 && n <= 32 {
-		return t.direct(ctx, "INSERT INTO "+into+" VALUES "+tuples(n, width), args...)
-	}
-	return t.insert(ctx, into, width, "", args)
-}
-
-// direct executes a statement that this transaction needs once. The driver of Postgres
-// knows it from the transactions before; to prepare it here would ask the server again.
-func (t *tx) direct(ctx context.Context, query string, args ...any) error {
-	_, err := t.ExecContext(ctx, t.engine.rebind(query), args...)
-	return err
+	return t.insert(ctx, "ledger_pending (record, writer, wseq, prev, mac)", 5, "", args)
 }
 
 // closeChain notes the last link, before the transaction is committed.
@@ -59,7 +48,7 @@ func (t *tx) closeChain(ctx context.Context) error {
 	if t.last == nil {
 		return nil
 	}
-	return t.direct(ctx, `INSERT INTO ledger_writers (writer, wseq, tag) VALUES (?, ?, ?) ON CONFLICT (writer)
+	return t.exec(ctx, `INSERT INTO ledger_writers (writer, wseq, tag) VALUES (?, ?, ?) ON CONFLICT (writer)
 		DO UPDATE SET wseq = excluded.wseq, tag = excluded.tag`, t.last.Writer, t.last.Seq, t.writer.key.Tag(*t.last))
 }
 

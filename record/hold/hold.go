@@ -35,11 +35,19 @@ type Item struct {
 	Body      []byte // as it was received: third-party text, or Sealed; nil in a list
 	Bytes     int    // of Body
 
+	Found    Found
+	Question []byte // Question.Document as it was sealed; nil: it is not kept. Given to Queue.Hold it is not sealed yet
+	Hidden   string // messages that the hidden characters of Body spell: third-party text; "" where Body is Sealed
+
 	Held    time.Time
 	Until   time.Time // when it expires
 	State   State
 	Decided time.Time // zero: not yet
 	By      string    // reviewer who decided; "" before a decision
+
+	People   int       // persons whom a release needs: 1, or 2
+	Proposed time.Time // when the first of two has proposed the release; zero: not yet
+	Proposer string
 }
 
 // The rules that hold a call. A call of another rule has been answered already: what is held is its result.
@@ -81,7 +89,8 @@ const (
 	Released State = "released" // to be delivered once
 	Taken    State = "taken"    // was delivered
 	Denied   State = "denied"
-	Expired  State = "expired" // shown of an item that is past its time and not yet swept
+	Proposed State = "proposed" // only in the record of the first of two persons: the item stays Held
+	Expired  State = "expired"  // shown of an item that is past its time and not yet swept
 )
 
 // Known reports whether s is one of the states.
@@ -91,15 +100,6 @@ func (s State) Known() bool {
 		return true
 	}
 	return false
-}
-
-// A Filter selects items. Members that are set must all hold.
-type Filter struct {
-	State  State // "": every one
-	Server string
-	Tool   string
-	After  string // id of the item behind which the list begins; "": it begins with the newest
-	Limit  int    // 0 stands for 100, the most is 1,000
 }
 
 // The errors of a Store and of a Queue, to be compared with errors.Is.
@@ -155,15 +155,19 @@ type Store interface {
 	// AddHeld stores a new item, unless there are already most items that are held
 	// or released of its server (ErrFull).
 	AddHeld(ctx context.Context, it Item, most int, evidence []byte) error
-	// ListHeld returns items without Body, the newest first; ErrNotFound where the item
-	// of Filter.After is no longer there.
-	ListHeld(ctx context.Context, f Filter, now time.Time) ([]Item, error)
-	// GetHeld returns an item with its Body.
+	Searcher
+	// GetHeld returns an item with its Body and its Question. Both, and Hidden, end together.
 	GetHeld(ctx context.Context, id string, now time.Time) (Item, error)
 	// DecideHeld takes an item from Held to Released or Denied; ErrDecided if it is
-	// no longer held. A denied item loses its Body; the Body of a released one becomes
+	// no longer held, ErrSecond if another person has to release it or to propose it first. A denied item loses its Body; the Body of a released one becomes
 	// body, unless that is nil.
 	DecideHeld(ctx context.Context, id string, to State, by string, now time.Time, body, evidence []byte) error
+	// DecideManyHeld decides some of the items that are held and that f selects, as DecideHeld does, in one
+	// transaction, and says where the next begins.
+	DecideManyHeld(ctx context.Context, f Filter, d Choice) (Batch, error)
+	// ProposeHeld notes that by proposes to release an item that needs two persons; ErrSecond where the same
+	// person has proposed it, ErrDecided if it is no longer held.
+	ProposeHeld(ctx context.Context, id, by string, now time.Time, evidence []byte) error
 	// TakeHeld takes the oldest released item for the call to Taken and returns it
 	// with its Body, which it then loses; ErrNotFound if not found. The record
 	// of its delivery, which names it, is that of the message.
@@ -194,6 +198,13 @@ type Options struct {
 	// key reads it until it is released; what cannot be sealed is not kept. nil, or what
 	// it returns is: a Body is stored as it is.
 	Seal func(body []byte) ([]byte, error)
+
+	// SealQuestion encrypts the Question of the item that id names. nil, or an error of it: the
+	// question is not kept.
+	SealQuestion func(document []byte, id string) ([]byte, error)
+
+	// TwoPersons reports whether the release of an item that is held now needs two persons; nil: it does not.
+	TwoPersons func() bool
 }
 
 // A Queue holds items in a Store. It is safe for concurrent use.
@@ -234,6 +245,10 @@ func (q *Queue) Hold(ctx context.Context, it Item) error {
 	now := q.o.Now().UTC()
 	it.Held, it.Until, it.State = now, now.Add(q.o.Keep), Held
 	it.Digest, it.Bytes = sha256.Sum256(it.Body), len(it.Body)
+	it.People = 1
+	if q.o.TwoPersons != nil && q.o.TwoPersons() {
+		it.People = 2
+	}
 	evidence, err := q.evidence(it)
 	if err != nil {
 		return err
@@ -247,7 +262,23 @@ func (q *Queue) Hold(ctx context.Context, it Item) error {
 			it.Body = sealed
 		}
 	}
+	it.Question = q.sealQuestion(&it)
+	if it.Hidden = ""; !it.Sealed() {
+		it.Hidden = hiddenIn(it.Body)
+	}
 	return q.store.AddHeld(ctx, it, q.o.PerServer, evidence)
+}
+
+// sealQuestion encrypts the question. An item is held without it rather than not at all.
+func (q *Queue) sealQuestion(it *Item) []byte {
+	if q.o.SealQuestion == nil || it.Question == nil {
+		return nil
+	}
+	sealed, err := q.o.SealQuestion(it.Question, it.ID)
+	if err != nil {
+		return nil
+	}
+	return sealed
 }
 
 func (q *Queue) evidence(it Item) ([]byte, error) {
@@ -273,11 +304,6 @@ func (q *Queue) Take(ctx context.Context, call Digest) (Item, bool) {
 	return it, true
 }
 
-// List returns items without their Body, the newest first.
-func (q *Queue) List(ctx context.Context, f Filter) ([]Item, error) {
-	return q.store.ListHeld(ctx, f, q.o.Now())
-}
-
 // Get returns an item with its Body, which is nil once it was taken or denied or
 // has expired.
 func (q *Queue) Get(ctx context.Context, id string) (Item, error) {
@@ -285,7 +311,9 @@ func (q *Queue) Get(ctx context.Context, id string) (Item, error) {
 }
 
 // Release lets an item be delivered once: to the next call that is the same, before the
-// item expires. by names the person. An item that is sealed is not released: ErrSealed.
+// item expires. by names the person. An item that is sealed is not released: ErrSealed. Where an item
+// needs two persons, the first Release proposes it, and the item stays Held with its Proposer; that
+// of another person releases it; ErrSecond from the same one.
 func (q *Queue) Release(ctx context.Context, id, by string) error {
 	return q.ReleaseOpened(ctx, id, by, nil)
 }
@@ -304,6 +332,7 @@ func (q *Queue) Deny(ctx context.Context, id, by string) error {
 func (q *Queue) decide(ctx context.Context, id string, to State, by string, body []byte) error {
 	now := q.o.Now()
 	var evidence []byte
+	propose := false
 	if q.o.Evidence != nil || to == Released {
 		it, err := q.store.GetHeld(ctx, id, now)
 		switch {
@@ -315,9 +344,15 @@ func (q *Queue) decide(ctx context.Context, id string, to State, by string, body
 			return ErrOpened
 		}
 		it.State, it.By, it.Decided = to, by, now.UTC() // as it will be, unless the store refuses
+		if propose = to == Released && it.People > 1 && it.Proposer == ""; propose {
+			it.State = Proposed
+		}
 		if evidence, err = q.evidence(it); err != nil {
 			return err
 		}
+	}
+	if propose {
+		return q.store.ProposeHeld(ctx, id, by, now, evidence)
 	}
 	return q.store.DecideHeld(ctx, id, to, by, now, body, evidence)
 }

@@ -40,14 +40,15 @@ const (
 	TrustChanged        Kind = "trust-changed"        // a score of trust changed
 	PolicyDecided       Kind = "policy-decided"       // a policy acted, or would have
 	KeyInstalled        Kind = "key-installed"        // from the next record on, this key signs; record 0 names the first key
-	PrincipalForgotten  Kind = "principal-forgotten"  // what names a person was erased: numbers "held", "names", "openings", "runs", "sessions"
+	PrincipalForgotten  Kind = "principal-forgotten"  // what names a person was erased: numbers "held", "names", "openings", "runs", "sessions"; with Of: a held item was erased with that
+	ConsoleUsed         Kind = "console-used"         // a person signed in to the console or out, or was refused (Verdict); Rule says how, Reason why
 	RecordsLost         Kind = "records-lost"         // so many events could not be recorded (Number "lost")
 )
 
 var kinds = []Kind{Message, ResultHeld, ResultReleased, ResultTaken, ResultDenied, ResultExpired,
 	SurfaceVerified, SurfaceChanged, SurfaceRejected, SurfaceApproved, SurfaceBlocked, SurfaceDropped,
 	AttestationAccepted, AttestationRefused, AttestationEvent, RulesLoaded, Classified,
-	Counterfactual, TrustChanged, PolicyDecided, KeyInstalled, PrincipalForgotten, RecordsLost}
+	Counterfactual, TrustChanged, PolicyDecided, KeyInstalled, PrincipalForgotten, ConsoleUsed, RecordsLost}
 
 // Known reports whether k is one of the kinds.
 func (k Kind) Known() bool { return slices.Contains(kinds, k) }
@@ -116,7 +117,7 @@ type Event struct {
 	Server  string // of the configuration
 	Tool    string // of the approved surface
 	Method  string // of the table of methods
-	Shape   string // "result", "error", "request", "notification"
+	Shape   string // "result", "error", "request", "notification"; "call": a request of the client
 	Verdict string // of the vocabulary of the kind
 	Rule    string // what decided: "schema", "finding", "classifier:NAME", …
 	Reason  string // why: a code

@@ -24,9 +24,9 @@ func FuzzShow(f *testing.F) {
 		}
 		it := hold.Item{Body: body, Server: string(body), Tool: string(body), By: string(body), Rule: string(body)}
 		var b strings.Builder
-		if err := Show(&b, terminal.Palette{}, &it); err != nil || strings.ContainsAny(b.String(), "\x1b\r\x00\u202e\u200b") {
+		if err := Show(&b, terminal.Palette{}, &it, Asked{}); err != nil || strings.ContainsAny(b.String(), "\x1b\r\x00\u202e\u200b") {
 			t.Errorf("%+q, %v", b.String(), err)
 		}
-		NewShown(&it)
+		NewShown(&it, Asked{})
 	})
 }

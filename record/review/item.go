@@ -5,6 +5,7 @@ package review
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -73,9 +74,21 @@ type Item struct {
 	Until     time.Time `json:"until"`
 	Decided   time.Time `json:"decided,omitzero"`
 	By        string    `json:"by,omitzero"`
-	Sealed    bool      `json:"sealed,omitzero"` // only of NewShown: the body was not opened
-	Body      *string   `json:"body,omitzero"`
-	Hidden    []Hidden  `json:"hidden,omitzero"`
+	Findings  []Finding `json:"findings,omitzero"`
+
+	Scores   []hold.Score `json:"scores,omitzero"`
+	Sealed   bool         `json:"sealed,omitzero"` // only of NewShown: the body was not opened
+	Body     *string      `json:"body,omitzero"`
+	Hidden   []Hidden     `json:"hidden,omitzero"`
+	Question *Question    `json:"question,omitzero"` // only of NewShown
+}
+
+// A Question is what is known of the question for programs. Arguments and Context are third-party text.
+type Question struct {
+	Missing   string          `json:"missing,omitzero"` // why it is not there
+	Bytes     int             `json:"bytes,omitzero"`
+	Arguments string          `json:"arguments,omitzero"`
+	Context   json.RawMessage `json:"context,omitzero"`
 }
 
 // A Hidden is a message that hidden characters of a text spell.
@@ -93,14 +106,20 @@ func NewItem(it *hold.Item) *Item {
 	return &Item{
 		ID: it.ID, State: string(it.State), Server: it.Server, Tool: it.Tool, Principal: it.Principal, Rule: it.Rule,
 		Code: code(it), Call: it.Call.String(), Digest: it.Digest.String(), Bytes: it.Bytes,
-		Held: it.Held, Until: it.Until, Decided: it.Decided, By: it.By,
+		Held: it.Held, Until: it.Until, Decided: it.Decided, By: it.By, Findings: Findings(&it.Found), Scores: Scores(&it.Found),
 	}
 }
 
 // NewShown is an item for programs with its body and with what hides in it. The body is left
 // out while it is encrypted.
-func NewShown(it *hold.Item) *Item {
+func NewShown(it *hold.Item, a Asked) *Item {
 	out := NewItem(it)
+	switch {
+	case a.Question != nil:
+		out.Question = &Question{Bytes: a.Bytes, Arguments: a.Arguments, Context: a.Context}
+	case a.Why != "":
+		out.Question = &Question{Missing: a.Why}
+	}
 	if out.Sealed = it.Sealed(); out.Sealed || it.Body == nil {
 		return out
 	}
@@ -120,13 +139,13 @@ func WriteItems(dst io.Writer, items []hold.Item) error {
 	fmt.Fprintln(w, "ID\tSTATE\tHELD\tUNTIL\tTOOL\tCODE\tBYTES")
 	for i := range items {
 		it := Believed(&items[i])
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", it.ID, it.State, terminal.Minute(it.Held), terminal.Minute(it.Until), Source(it), code(it), it.Bytes)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", it.ID, it.State, terminal.Minute(it.Held), terminal.Minute(it.Until), Source(it), codes(it), it.Bytes)
 	}
 	return w.Flush()
 }
 
-// Show prints an item for a person, with every text of its body.
-func Show(dst io.Writer, p terminal.Palette, it *hold.Item) error {
+// Show prints an item for a person: what was found, what was asked, and every text of its body.
+func Show(dst io.Writer, p terminal.Palette, it *hold.Item, a Asked) error {
 	sealed := it.Sealed()
 	it = Believed(it)
 	w := bufio.NewWriter(dst)
@@ -146,6 +165,8 @@ func Show(dst io.Writer, p terminal.Palette, it *hold.Item) error {
 	}
 	row("digest", it.Digest.String())
 	row("size", terminal.Plural(it.Bytes, "byte"))
+	showFound(w, p, it)
+	showAsked(w, p, a)
 	if sealed {
 		terminal.Section(w, p, "its content is encrypted to its reviewers: --identity opens it")
 		return w.Flush()
@@ -163,11 +184,7 @@ func Show(dst io.Writer, p terminal.Palette, it *hold.Item) error {
 		terminal.Section(w, p, gone)
 		return w.Flush()
 	}
-	for t := range texts(it.Body) {
-		terminal.Section(w, p, t.place)
-		terminal.Indent(w, terminal.Printable(t.text))
-		terminal.ExplainHidden(w, p, t.text)
-	}
+	showTexts(w, p, it.Body)
 	return w.Flush()
 }
 

@@ -104,7 +104,7 @@ func TestShow(t *testing.T) {
 		it := heldItem()
 		tt.change(&it)
 		var b strings.Builder
-		if err := Show(&b, terminal.Palette{}, &it); err != nil {
+		if err := Show(&b, terminal.Palette{}, &it, Asked{}); err != nil {
 			t.Fatal(err)
 		}
 		for _, part := range tt.want {
@@ -117,7 +117,7 @@ func TestShow(t *testing.T) {
 				t.Errorf("%s: %q contains %q", name, b.String(), part)
 			}
 		}
-		if got := NewShown(&it); got.Sealed != tt.sealed || (got.Body != nil) != tt.body || len(got.Hidden) != tt.hidden {
+		if got := NewShown(&it, Asked{}); got.Sealed != tt.sealed || (got.Body != nil) != tt.body || len(got.Hidden) != tt.hidden {
 			t.Errorf("%s: %+v", name, got)
 		}
 		if got := NewItem(&it); got.Sealed || got.Body != nil || got.Hidden != nil {

@@ -34,6 +34,18 @@ func texts(body []byte) iter.Seq[placed] {
 	}
 }
 
+// Texts are the values of a body with their places, as a reviewer reads them. The values are third-party text;
+// in a place, names that a third party chose are quoted.
+func Texts(body []byte) iter.Seq2[string, string] {
+	return func(yield func(place, text string) bool) {
+		for t := range texts(body) {
+			if !yield(t.place, t.text) {
+				return
+			}
+		}
+	}
+}
+
 // whole is the place of a body that is one value, or is not JSON.
 const whole = "the whole"
 

@@ -65,9 +65,16 @@ func (s *Sequencer) look(ctx context.Context) (Head, error) {
 	if err != nil {
 		return head, err
 	}
-	if wrong, err := Contradicts(ctx, s.o.Store, head, seen); err != nil {
+	wrong, err := Contradicts(ctx, s.o.Store, head, seen)
+	if err == nil && wrong { // another process of the state directory may have added to the log since head was read
+		if head, err = s.o.Store.Head(ctx); err == nil {
+			wrong, err = Contradicts(ctx, s.o.Store, head, seen)
+		}
+	}
+	if err != nil {
 		return head, err
-	} else if wrong {
+	}
+	if wrong {
 		return head, s.halt(ctx, Stop{Reason: SeenHere, Size: seen.Size, Checkpoint: was})
 	}
 	if head.Checkpoint != nil {

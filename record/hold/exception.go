@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hold
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/text/finding"
+)
+
+// An Exception lets results pass until it ends although a code was found in them for which they would be held.
+// A reviewer grants it; it changes no file.
+type Exception struct {
+	ID     string // 32 hex digits
+	Server string
+	Tool   string // "": every tool
+	Code   finding.Code
+	Digest Digest // of one result as it is received; zero: every one
+
+	Since   time.Time
+	Until   time.Time // when it ends by itself
+	Why     string    // the reviewer's words
+	By      string    // who granted it
+	Revoked time.Time // zero: not before
+	Revoker string
+}
+
+// covers reports whether e lets a result pass.
+func (e *Exception) covers(server, tool string, code finding.Code, digest func() Digest) bool {
+	return e.Server == server && e.Code == code && (e.Tool == "" || e.Tool == tool) && (e.Digest == Digest{} || e.Digest == digest())
+}
+
+// Filter selects the items that e would let pass.
+func (e *Exception) Filter() Filter {
+	return Filter{Server: e.Server, Tool: e.Tool, Code: e.Code, Digest: e.Digest}
+}
+
+// Rules of the ledger's records that reviewers, and no policy, have made of kind policy-decided.
+const (
+	RuleException  = "exception"   // verdict "granted" or "revoked"
+	RuleTwoPersons = "two-persons" // verdict "proposed"
+)
+
+// An ExceptionStore keeps Exceptions. Its methods may be called at the same time, also from several processes
+// on one store. Records go with their changes, as in a Store.
+type ExceptionStore interface {
+	// AddException stores e, unless most are in force (ErrFull).
+	AddException(ctx context.Context, e Exception, most int, evidence []byte) error
+	// ListExceptions returns those in force, and with all the others that are still known, the newest first.
+	ListExceptions(ctx context.Context, now time.Time, all bool) ([]Exception, error)
+	// GetException returns one; ErrNotFound.
+	GetException(ctx context.Context, id string) (Exception, error)
+	// RevokeException ends one before its time; ErrNotFound, ErrDecided if it has ended.
+	RevokeException(ctx context.Context, id, by string, now time.Time, evidence []byte) error
+	// SweepExceptions forgets what has ended before old.
+	SweepExceptions(ctx context.Context, old time.Time) error
+}
+
+// ExceptionOptions are the bounds of Exceptions; a zero member is its default.
+type ExceptionOptions struct {
+	remember time.Duration // how long one that has ended is still listed; 30 days
+	Most     int           // in force; 1,000
+	recheck  time.Duration // how long what is in force is believed; 1 s
+	wait     time.Duration // for the store, while a result waits for it; 1 s
+	Now      func() time.Time
+
+	// Evidence returns the ledger's record of an Exception that is granted or revoked. What cannot be
+	// recorded does not happen. nil: nothing is recorded.
+	Evidence func(Exception) ([]byte, error)
+}
+
+// Exceptions are the Exceptions of an ExceptionStore. It is safe for concurrent use.
+type Exceptions struct {
+	store ExceptionStore
+	o     ExceptionOptions
+
+	mu   sync.Mutex // held while the store is read
+	list atomic.Pointer[knownExceptions]
+}
+
+type knownExceptions struct {
+	list []Exception
+	read time.Time
+}
+
+// NewExceptions makes Exceptions.
+func NewExceptions(s ExceptionStore, o ExceptionOptions) *Exceptions {
+	usual(&o.remember, 30*24*time.Hour)
+	usual(&o.recheck, time.Second)
+	usual(&o.wait, time.Second)
+	if o.Most <= 0 {
+		o.Most = 1000
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Exceptions{store: s, o: o}
+}
+
+// Bounds of an exception.
+const (
+	MaxException = 365 * 24 * time.Hour
+	MaxWhy       = 200 // bytes
+)
+
+var errException = errors.New("hold: an exception is for a server and a code for which results are held, lasts from a minute to 365 days, and has at most 200 bytes of reason")
+
+// Exceptable reports whether an exception can be granted for a code: what was found in a text, or what a
+// classifier says of it. What the policy has decided and what has the wrong form is not.
+func Exceptable(code finding.Code) bool {
+	switch code {
+	case finding.Denied, finding.ShapeInvalid, finding.SchemaInvalid, finding.SchemaBroken, finding.SchemaUnverifiable, finding.NoRoom, finding.Unapproved, finding.Violation:
+		return false
+	}
+	return code.Known()
+}
+
+// Grant puts e in force for a time; its id and times are set here.
+func (es *Exceptions) Grant(ctx context.Context, e Exception, keep time.Duration) (Exception, error) {
+	if e.Server == "" || !Exceptable(e.Code) || keep < time.Minute || keep > MaxException || len(e.Why) > MaxWhy {
+		return e, errException
+	}
+	e.ID, e.Since = NewID(), es.o.Now().UTC()
+	e.Until = e.Since.Add(keep)
+	if err := es.store.SweepExceptions(ctx, e.Since.Add(-es.o.remember)); err != nil {
+		return e, err
+	}
+	evidence, err := es.evidence(e)
+	if err == nil {
+		err = es.store.AddException(ctx, e, es.o.Most, evidence)
+	}
+	es.Forget()
+	return e, err
+}
+
+// Revoke ends an Exception. by names the person.
+func (es *Exceptions) Revoke(ctx context.Context, id, by string) error {
+	e, err := es.store.GetException(ctx, id)
+	if err != nil {
+		return err
+	}
+	e.Revoked, e.Revoker = es.o.Now().UTC(), by
+	evidence, err := es.evidence(e)
+	if err == nil {
+		err = es.store.RevokeException(ctx, id, by, e.Revoked, evidence)
+	}
+	es.Forget()
+	return err
+}
+
+func (es *Exceptions) evidence(e Exception) ([]byte, error) {
+	if es.o.Evidence == nil {
+		return nil, nil
+	}
+	return es.o.Evidence(e)
+}
+
+// Get returns an Exception.
+func (es *Exceptions) Get(ctx context.Context, id string) (Exception, error) {
+	return es.store.GetException(ctx, id)
+}
+
+// List returns the Exceptions in force, or all that are known, the newest first.
+func (es *Exceptions) List(ctx context.Context, all bool) ([]Exception, error) {
+	return es.store.ListExceptions(ctx, es.o.Now(), all)
+}
+
+// Forget has the next Covers look into the store: another process may have changed it.
+func (es *Exceptions) Forget() { es.list.Store(nil) }
+
+// Covers reports whether a result passes although the code was found in it. digest is called where an exception
+// is for one result. The store is read once in a while, by one caller; the others use what is known. A store
+// that does not answer grants nothing and revokes nothing: what was in force stays so until its time.
+func (es *Exceptions) Covers(ctx context.Context, server, tool string, code finding.Code, digest func() Digest) bool {
+	now := es.o.Now()
+	for _, e := range es.current(ctx, now) {
+		if now.Before(e.Until) && e.covers(server, tool, code, digest) {
+			return true
+		}
+	}
+	return false
+}
+
+func (es *Exceptions) current(ctx context.Context, now time.Time) []Exception {
+	k := es.list.Load()
+	if k != nil && now.Sub(k.read).Abs() < es.o.recheck {
+		return k.list
+	}
+	if k == nil {
+		es.mu.Lock()
+	} else if !es.mu.TryLock() {
+		return k.list
+	}
+	defer es.mu.Unlock()
+	if again := es.list.Load(); again != k && again != nil {
+		return again.list
+	}
+	ctx, stop := context.WithTimeout(ctx, es.o.wait)
+	defer stop()
+	list, err := es.store.ListExceptions(ctx, now, false)
+	if err != nil && k != nil {
+		list = k.list
+	}
+	es.list.Store(&knownExceptions{list, now})
+	return list
+}
+
+// Foreseen is what an exception would have let through, made of what was held in the last seven days.
+type Foreseen struct {
+	Selection         // of the items, whatever became of them
+	Waiting       int // of them that wait for a reviewer now; an exception does not release them
+	Digests       int // different results
+	Looked, Mixed int // of the newest of them, those that were looked at, and those with findings of other codes as well
+}
+
+// foreseeTime is how far back it is looked.
+const foreseeTime = 7 * 24 * time.Hour
+
+// Foresee says what e would have let through.
+func (q *Queue) Foresee(ctx context.Context, e Exception) (out Foreseen, err error) {
+	f := e.Filter()
+	f.Since = q.o.Now().Add(-foreseeTime)
+	if out.Selection, err = q.Select(ctx, &f); err != nil {
+		return out, err
+	}
+	waits := f
+	waits.State = Held
+	w, err := q.Select(ctx, &waits)
+	if err != nil {
+		return out, err
+	}
+	out.Waiting = w.N
+	by, err := q.Groups(ctx, f, ByDigest, MostFirst, 0)
+	if err != nil {
+		return out, err
+	}
+	out.Digests = by.Total
+	f.Limit = MaxPage
+	items, err := q.List(ctx, f)
+	out.Looked = len(items)
+	for i := range items {
+		for _, c := range items[i].Found.Counts() {
+			if c.Code != e.Code {
+				out.Mixed++
+				break
+			}
+		}
+	}
+	return out, err
+}

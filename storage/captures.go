@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/record/captures"
+)
+
+var _ captures.Store = (*Store)(nil)
+
+// PutCaptures implements captures.Store.
+func (s *Store) PutCaptures(ctx context.Context, rows []captures.Row) error {
+	return s.update(ctx, "keep captures", func(t *tx) error {
+		for i := range rows {
+			r := &rows[i]
+			err := t.exec(ctx, `INSERT INTO captures (id, principal, at, until, size, sealed) VALUES (`+marks(6)+`) ON CONFLICT (id) DO NOTHING`,
+				r.ID, r.Principal[:], stamp(r.At), stamp(r.Until), len(r.Sealed), r.Sealed)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// GetCapture implements captures.Store.
+func (s *Store) GetCapture(ctx context.Context, id string, now time.Time) (captures.Row, error) {
+	out, found := captures.Row{ID: id}, false
+	err := s.query(ctx, func(r *sql.Rows) (err error) {
+		var at, until string
+		found = true
+		if err = r.Scan(&at, &until, &out.Sealed); err != nil {
+			return err
+		}
+		if out.At, err = parseStamp(at); err == nil {
+			out.Until, err = parseStamp(until)
+		}
+		return err
+	}, `SELECT at, until, sealed FROM captures WHERE id = ? AND until > ?`, id, stamp(now))
+	if err == nil && !found {
+		return out, captures.ErrNotKept
+	}
+	return out, s.fail(ctx, "find capture", err)
+}
+
+// SweepCaptures implements captures.Store.
+func (s *Store) SweepCaptures(ctx context.Context, now time.Time, most int64) error {
+	var total int64
+	first := ""
+	err := s.query(ctx, func(r *sql.Rows) error { return r.Scan(&total, &first) },
+		`SELECT CAST(coalesce(sum(size), 0) AS BIGINT), coalesce(min(until), '') FROM captures`)
+	if err != nil {
+		return s.fail(ctx, "sweep captures", err)
+	}
+	for more := first != "" && first <= stamp(now); more; {
+		n := 0
+		err = s.update(ctx, "sweep captures", func(t *tx) error {
+			n = 0
+			return t.query(ctx, func(*sql.Rows) error { n++; return nil },
+				`DELETE FROM captures WHERE id IN (SELECT id FROM captures WHERE until <= ? ORDER BY until LIMIT ?) RETURNING id`, stamp(now), sweepBatch)
+		})
+		if err != nil {
+			return err
+		}
+		if more = n == sweepBatch; !more { // what has ended does not count any more
+			err = s.query(ctx, func(r *sql.Rows) error { return r.Scan(&total) }, `SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM captures`)
+		}
+	}
+	for err == nil && total > most {
+		var gone int64
+		err = s.update(ctx, "sweep captures", func(t *tx) (err error) {
+			gone, err = t.dropCaptures(ctx, total-most)
+			return err
+		})
+		if gone == 0 {
+			break
+		}
+		total -= gone
+	}
+	return s.fail(ctx, "sweep captures", err)
+}
+
+// dropCaptures removes the oldest captures, of size bytes together or a little more, and at most sweepBatch of them.
+func (t *tx) dropCaptures(ctx context.Context, size int64) (gone int64, err error) {
+	var ids []any
+	err = t.query(ctx, func(r *sql.Rows) error {
+		var id string
+		var n int64
+		err := r.Scan(&id, &n)
+		if err == nil && gone < size {
+			ids, gone = append(ids, id), gone+n
+		}
+		return err
+	}, `SELECT id, size FROM captures ORDER BY at, id LIMIT ?`, sweepBatch)
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	ids = pad(ids, ids[0])
+	return gone, t.exec(ctx, `DELETE FROM captures WHERE id IN (`+marks(len(ids))+`)`, ids...)
+}
+
+// forgetCaptures removes the captures of calls of a principal.
+func (s *Store) forgetCaptures(ctx context.Context, principal string) (erased int, err error) {
+	digest := captures.PrincipalDigest(principal)
+	err = s.update(ctx, "forget", func(t *tx) error {
+		erased = 0
+		return t.query(ctx, func(*sql.Rows) error { erased++; return nil }, `DELETE FROM captures WHERE principal = ? RETURNING id`, digest[:])
+	})
+	return erased, err
+}

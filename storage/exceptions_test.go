@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/storage"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+)
+
+// TestExceptions: an exception is in force at every process of the store within a second, for what it names and
+// nothing else, until it ends or is revoked, with a record of each.
+func TestExceptions(t *testing.T) {
+	engines(t, func(t *testing.T, where string) {
+		now := day
+		var records []string
+		o := hold.ExceptionOptions{Most: 3, Now: func() time.Time { return now }, Evidence: func(e hold.Exception) ([]byte, error) {
+			records = append(records, e.By+e.Revoker)
+			return nil, nil
+		}}
+		mine, theirs := hold.NewExceptions(open(t, where, storage.Options{}), o), hold.NewExceptions(open(t, where, storage.Options{}), o)
+		digest := hold.Digest{1}
+		asked := 0
+		of := func() hold.Digest { asked++; return digest }
+		covers := func(tool string, code finding.Code) bool { return theirs.Covers(ctx, "mail", tool, code, of) }
+		if covers("read", finding.HiddenTag) {
+			t.Error("covered by nothing")
+		}
+		e, err := mine.Grant(ctx, hold.Exception{Server: "mail", Tool: "read", Code: finding.HiddenTag, By: "ann", Why: "emoji"}, time.Hour)
+		if err != nil || !hold.ValidID(e.ID) || !e.Until.Equal(now.Add(time.Hour)) {
+			t.Fatalf("%+v, %v", e, err)
+		}
+		now = now.Add(time.Second)
+		if !covers("read", finding.HiddenTag) || covers("write", finding.HiddenTag) || covers("read", finding.HiddenBidi) || theirs.Covers(ctx, "files", "read", finding.HiddenTag, of) || asked != 0 {
+			t.Error("covers the wrong results")
+		}
+		if err := mine.Revoke(ctx, e.ID, "bob"); err != nil {
+			t.Error(err)
+		}
+		if err := mine.Revoke(ctx, e.ID, "eve"); !errors.Is(err, hold.ErrDecided) {
+			t.Errorf("revoked twice: %v", err)
+		}
+		if err := mine.Revoke(ctx, heldID(1), "eve"); !errors.Is(err, hold.ErrNotFound) {
+			t.Errorf("none: %v", err)
+		}
+		now = now.Add(time.Second)
+		if covers("read", finding.HiddenTag) {
+			t.Error("in force after it was revoked")
+		}
+		if _, err := mine.Grant(ctx, hold.Exception{Server: "mail", Code: finding.HiddenTag, Digest: hold.Digest{2}, By: "ann"}, 2*time.Hour); err != nil {
+			t.Error(err)
+		}
+		now = now.Add(time.Second)
+		if covers("x", finding.HiddenTag) || asked != 1 {
+			t.Error("of another result")
+		}
+		digest = hold.Digest{2}
+		if !covers("x", finding.HiddenTag) {
+			t.Error("of this result, whatever the tool")
+		}
+		now = now.Add(2 * time.Hour)
+		if covers("x", finding.HiddenTag) {
+			t.Error("in force after its end")
+		}
+		for i := range 4 {
+			if _, err := mine.Grant(ctx, hold.Exception{Server: "mail", Code: finding.HiddenTag}, time.Hour); (err == nil) != (i < 3) || err != nil && !errors.Is(err, hold.ErrFull) {
+				t.Errorf("%d: %v", i, err)
+			}
+		}
+		if list, err := mine.List(ctx, false); err != nil || len(list) != 3 {
+			t.Errorf("%d in force, %v", len(list), err)
+		}
+		if list, err := theirs.List(ctx, true); err != nil || len(list) != 5 || list[4].Revoker != "bob" || list[4].Why != "emoji" {
+			t.Errorf("%+v, %v", list, err)
+		}
+		for name, bad := range map[string]hold.Exception{"no server": {Code: finding.HiddenTag}, "no code": {Server: "s"}, "the policy": {Server: "s", Code: finding.Denied},
+			"the form": {Server: "s", Code: finding.ShapeInvalid}, "a long reason": {Server: "s", Code: finding.HiddenTag, Why: string(make([]byte, 201))}} {
+			if _, err := mine.Grant(ctx, bad, time.Hour); err == nil || errors.Is(err, hold.ErrFull) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if _, err := mine.Grant(ctx, hold.Exception{Server: "s", Code: finding.HiddenTag}, 366*24*time.Hour); err == nil {
+			t.Error("longer than a year")
+		}
+		if len(records) < 4 || records[0] != "ann" || records[1] != "annbob" {
+			t.Errorf("records %q", records)
+		}
+	})
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/record/index"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+)
+
+var _ index.Store = (*Ledger)(nil)
+
+// Span implements index.Store.
+func (l *Ledger) Span(ctx context.Context, first int64, n int) ([]sequence.Entry, error) {
+	var out []sequence.Entry
+	err := l.s.query(ctx, func(r *sql.Rows) error {
+		e, err := scanEntry(r)
+		out = append(out, e)
+		return err
+	}, `SELECT `+entryColumns+` WHERE e.idx >= ? ORDER BY e.idx LIMIT ?`, first, n)
+	return out, l.s.fail(ctx, "read records", err)
+}
+
+// Indexed implements index.Store.
+func (l *Ledger) Indexed(ctx context.Context) (n int64, err error) {
+	err = l.s.query(ctx, func(r *sql.Rows) error { return r.Scan(&n) }, `SELECT size FROM decision_index`)
+	return n, l.s.fail(ctx, "read how far the index is", err)
+}
+
+// Index implements index.Store.
+func (l *Ledger) Index(ctx context.Context, at int64, rows []index.Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	moved := false
+	err := l.update(ctx, "index records", func(t *tx) (err error) {
+		if q := l.s.engine.derived(); q != "" {
+			if err := t.exec(ctx, q); err != nil {
+				return err
+			}
+		}
+		// The row of the position excludes other indexers, and those who erase openings.
+		if moved, err = t.moveIndex(ctx, at, at+int64(len(rows))); moved || err != nil {
+			return err
+		}
+		if err := t.keyUsed(ctx, l.s.index.ID()); err != nil {
+			return err
+		}
+		return t.addRows(ctx, l.s.index, rows)
+	})
+	if err == nil && moved {
+		err = index.ErrMoved
+	}
+	return err
+}
+
+func (t *tx) moveIndex(ctx context.Context, from, to int64) (moved bool, err error) {
+	n, err := t.change(ctx, `UPDATE decision_index SET size = ? WHERE size = ?`, to, from)
+	return n == 0, err
+}
+
+// keyUsed takes note of the key under which rows are added.
+func (t *tx) keyUsed(ctx context.Context, id string) error {
+	var keys string
+	if err := t.query(ctx, func(r *sql.Rows) error { return r.Scan(&keys) }, `SELECT keys FROM decision_index`); err != nil {
+		return err
+	}
+	list := strings.Split(keys, ",")
+	if slices.Contains(list, id) && keys != "" {
+		return nil
+	}
+	if keys != "" {
+		id = keys + "," + id
+	}
+	return t.exec(ctx, `UPDATE decision_index SET keys = ?`, id)
+}
+
+// A group is what sums are kept of.
+type group struct {
+	wide                        int
+	kind, server, tool, verdict string
+}
+
+func groupsOf(r *index.Row) (narrow, wide group) {
+	narrow = group{0, string(r.Kind), r.Server, r.Tool, r.Verdict}
+	wide = narrow
+	wide.wide, wide.tool = 1, ""
+	return narrow, wide
+}
+
+// groups returns the ids of the groups, and makes those that are new.
+func (t *tx) groups(ctx context.Context, need map[group]int64) error {
+	last := int64(0)
+	if err := t.query(ctx, func(r *sql.Rows) error { return r.Scan(&last) }, `SELECT COALESCE(MAX(id), 0) FROM decision_groups`); err != nil {
+		return err
+	}
+	var fresh []any
+	for _, g := range slices.SortedFunc(maps.Keys(need), compareGroups) {
+		id := int64(0)
+		err := t.QueryRowContext(ctx, t.engine.rebind(`SELECT id FROM decision_groups WHERE wide = ? AND kind = ? AND server = ? AND tool = ? AND verdict = ?`),
+			g.wide, g.kind, g.server, g.tool, g.verdict).Scan(&id)
+		if errors.Is(err, sql.ErrNoRows) {
+			last++
+			id, err = last, nil
+			fresh = append(fresh, id, g.wide, g.kind, g.server, g.tool, g.verdict)
+		}
+		if err != nil {
+			return err
+		}
+		need[g] = id
+	}
+	return t.insert(ctx, "decision_groups (id, wide, kind, server, tool, verdict)", 6, "", fresh)
+}
+
+func compareGroups(a, b group) int {
+	return cmp.Or(cmp.Compare(a.wide, b.wide), cmp.Compare(a.kind, b.kind), cmp.Compare(a.server, b.server), cmp.Compare(a.tool, b.tool), cmp.Compare(a.verdict, b.verdict))
+}
+
+// A cell is a place in the sums.
+type cell struct {
+	level, slot int64
+	code        finding.Code
+	grp         int64
+}
+
+// sumLevel is the column level: sums over index.Widths[width], of groups with their tool or wide.
+func sumLevel(width, wide int) int64 { return int64(2*width + wide) }
+
+func widthMicros(width int) int64 { return index.Widths[width].Microseconds() }
+
+// addRows inserts consecutive rows, and adds them to the sums.
+func (t *tx) addRows(ctx context.Context, key *index.Key, rows []index.Row) error {
+	need := map[group]int64{}
+	for i := range rows {
+		narrow, wide := groupsOf(&rows[i])
+		need[narrow], need[wide] = 0, 0
+	}
+	if err := t.groups(ctx, need); err != nil {
+		return err
+	}
+	erased, err := t.erased(ctx, rows[0].Index, rows[0].Index+int64(len(rows)))
+	if err != nil {
+		return err
+	}
+	var main, keys []any
+	sums := map[cell]int64{}
+	for i := range rows {
+		r := &rows[i]
+		narrow, wide := groupsOf(r)
+		at, grp := index.Micros(r.Time), need[narrow]
+		main = append(main, r.Index, at, grp, r.ID[:], aboutOf(r), r.Reason, codesText(r.Codes))
+		values := index.Public(r)
+		if !erased[r.Index] {
+			values = append(values, key.Personal(r)...)
+		}
+		slices.Sort(values)
+		for _, v := range slices.Compact(values) {
+			keys = append(keys, v, at, r.Index, grp)
+		}
+		for width := range index.Widths {
+			slot := at / widthMicros(width)
+			for _, code := range append([]ledger.Count{{}}, r.Codes...) {
+				sums[cell{sumLevel(width, 0), slot, code.Code, grp}]++
+				sums[cell{sumLevel(width, 1), slot, code.Code, need[wide]}]++
+			}
+		}
+	}
+	if err := t.insert(ctx, "decisions (idx, at, grp, id, about, reason, codes)", 7, "", main); err != nil {
+		return err
+	}
+	if err := t.insert(ctx, "decision_keys (key, at, idx, grp)", 4, "", keys); err != nil {
+		return err
+	}
+	return t.addSums(ctx, sums)
+}
+
+func (t *tx) addSums(ctx context.Context, sums map[cell]int64) error {
+	var args []any
+	for _, c := range slices.SortedFunc(maps.Keys(sums), func(a, b cell) int {
+		return cmp.Or(cmp.Compare(a.level, b.level), cmp.Compare(a.slot, b.slot), cmp.Compare(a.code, b.code), cmp.Compare(a.grp, b.grp))
+	}) {
+		args = append(args, c.level, c.slot, string(c.code), c.grp, sums[c])
+	}
+	return t.insert(ctx, "decision_sums (level, slot, code, grp, n)", 5, " ON CONFLICT (level, slot, code, grp) DO UPDATE SET n = decision_sums.n + excluded.n", args)
+}
+
+// erased are the records of a span whose opening was erased, perhaps after it was read.
+func (t *tx) erased(ctx context.Context, from, to int64) (map[int64]bool, error) {
+	out := map[int64]bool{}
+	err := t.query(ctx, func(r *sql.Rows) error {
+		var i int64
+		err := r.Scan(&i)
+		out[i] = true
+		return err
+	}, `SELECT idx FROM ledger_entries WHERE idx >= ? AND idx < ? AND length(opening) = 0`, from, to)
+	return out, err
+}
+
+func aboutOf(r *index.Row) []byte {
+	if r.Of == (ledger.ID{}) {
+		return []byte{}
+	}
+	return r.Of[:]
+}
+
+// codesText is "code number code number …": neither has a space.
+func codesText(codes []ledger.Count) string {
+	var b strings.Builder
+	for i, c := range codes {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(string(c.Code) + " " + strconv.FormatInt(c.N, 10))
+	}
+	return b.String()
+}
+
+func parseCodes(s string) (out []ledger.Count) {
+	words := strings.Fields(s)
+	for i := 0; i+1 < len(words); i += 2 {
+		n, _ := strconv.ParseInt(words[i+1], 10, 64)
+		out = append(out, ledger.Count{Code: finding.Code(words[i]), N: n})
+	}
+	return out
+}
+
+// Unindex implements index.Store. The groups keep their numbers.
+func (l *Ledger) Unindex(ctx context.Context) error {
+	return l.update(ctx, "empty the index", func(t *tx) error {
+		if err := t.exec(ctx, `UPDATE decision_index SET size = 0, keys = ''`); err != nil {
+			return err
+		}
+		for _, table := range []string{"decisions", "decision_keys", "decision_sums"} {
+			if err := t.exec(ctx, l.s.engine.empty(table)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// unindexOpenings removes from the index what the openings of these records have told. It excludes
+// indexers until t ends: what they add afterwards, they find erased.
+func (t *tx) unindexOpenings(ctx context.Context, key *index.Key, rows []sequence.Entry) error {
+	if err := t.exec(ctx, `UPDATE decision_index SET size = size`); err != nil {
+		return err
+	}
+	for i := range rows {
+		o, err := ledger.ParseOpening(rows[i].Opening)
+		if err != nil {
+			continue // it had no row in the index either
+		}
+		at := index.Micros(rows[i].Time)
+		for _, v := range key.Erased(o.Subjects) {
+			if err := t.exec(ctx, `DELETE FROM decision_keys WHERE key = ? AND at = ? AND idx = ?`, v, at, rows[i].Index); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// IndexStatus says how far the index of the log is.
+func (l *Ledger) IndexStatus(ctx context.Context) (st index.Status, err error) {
+	err = l.View(ctx, func(v *View) error { st = v.Status; return nil })
+	return st, err
+}
+
+// A Cursor is a place in a list of records: behind the record at that time and index.
+type Cursor struct {
+	At    int64 // microseconds since 1970
+	Index int64
+}
+
+// String is the text form of the cursor; ParseCursor reads it.
+func (c Cursor) String() string {
+	return strconv.FormatInt(c.At, 10) + "." + strconv.FormatInt(c.Index, 10)
+}
+
+// ParseCursor reads a cursor; false: s is none.
+func ParseCursor(s string) (c Cursor, ok bool) {
+	a, b, ok := strings.Cut(s, ".")
+	var errs [2]error
+	c.At, errs[0] = strconv.ParseInt(a, 10, 64)
+	c.Index, errs[1] = strconv.ParseInt(b, 10, 64)
+	ok = ok && errs[0] == nil && errs[1] == nil && c.At >= 0 && c.Index >= 0 && c.String() == s
+	if !ok {
+		return Cursor{}, false
+	}
+	return c, true
+}
+
+func microsTime(at int64) time.Time { return time.UnixMicro(at).UTC() }

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage_test
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/pellucid-mcp/pellucid/record/index"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
+	"github.com/pellucid-mcp/pellucid/storage"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// A deed makes events as a gateway records them.
+type deed struct{ *rand.Rand }
+
+var (
+	deedServers  = []string{"mail", "files", "web"}
+	deedTools    = []string{"read", "send", "list", ""}
+	deedVerdicts = []string{"passed", "passed", "passed", "changed", "withheld", "dropped"}
+	deedCodes    = []finding.Code{finding.HiddenTag, finding.RoleMarker, finding.Unapproved}
+	deedPeople   = []string{"ann", "bob", "cyd \u202e"}
+)
+
+func pick[T any](d deed, list []T) T { return list[d.IntN(len(list))] }
+
+// event is one at a time that is roughly after the one before.
+func (d deed) event(at time.Time) *ledger.Event {
+	e := &ledger.Event{Time: at, Kind: ledger.Message, Server: pick(d, deedServers), Tool: pick(d, deedTools), Verdict: pick(d, deedVerdicts), Method: "tools/call", Shape: "result"}
+	for i := range e.ID {
+		e.ID[i] = byte(d.Uint32())
+	}
+	if e.Verdict != "passed" {
+		e.Findings = []ledger.Count{{Code: pick(d, deedCodes), N: 1 + d.Int64N(4)}}
+		if d.IntN(3) == 0 {
+			e.Withheld = []ledger.Count{{Code: pick(d, deedCodes), N: 1}}
+		}
+	}
+	switch d.IntN(8) {
+	case 0:
+		e.Kind, e.Verdict, e.Findings, e.Withheld, e.Reason = ledger.ResultHeld, "", nil, nil, string(pick(d, deedCodes))
+		e.Of[0] = byte(d.IntN(4))
+	case 1:
+		e.Kind, e.Verdict, e.Findings, e.Withheld = ledger.ResultDenied, "", nil, nil
+		e.Of[0] = byte(d.IntN(4))
+		e.Subjects = append(e.Subjects, ledger.Subject{Role: ledger.By, Digest: sha256.Sum256([]byte(pick(d, deedPeople)))})
+	}
+	if d.IntN(4) > 0 {
+		e.Subjects = append(e.Subjects, ledger.Subject{Role: ledger.Principal, Digest: sha256.Sum256([]byte(pick(d, deedPeople)))})
+	}
+	e.Subjects = append(e.Subjects, ledger.Subject{Role: ledger.Received, Digest: deedDigest(d.IntN(5))})
+	return e
+}
+
+func deedDigest(n int) ledger.Digest { return sha256.Sum256(fmt.Append(nil, "answer", n)) }
+
+// fill adds n events to a log, from day on.
+func (d deed) fill(t testing.TB, l *storage.Ledger, keys *sequence.Keyring, n int) {
+	t.Helper()
+	var batch [][]byte
+	at := day
+	for i := range n {
+		at = at.Add(time.Duration(d.IntN(int(20*time.Minute))) - 4*time.Minute)
+		batch = append(batch, seal(t, d.event(at.Add(time.Duration(d.IntN(1000))))))
+		if len(batch) == 200 || i == n-1 {
+			add(t, l, batch...)
+			batch = nil
+		}
+	}
+	flush(t, sequencer(l, keys))
+}
+
+// everything are the rows of the log, the newest first.
+func everything(t testing.TB, l *storage.Ledger) (rows []index.Row) {
+	t.Helper()
+	for {
+		entries, err := l.Span(ctx, int64(len(rows)), 500)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(entries) == 0 {
+			break
+		}
+		for i := range entries {
+			rows = append(rows, index.RowOfEntry(&entries[i]))
+		}
+	}
+	slices.SortFunc(rows, func(a, b index.Row) int {
+		return -cmp.Or(cmp.Compare(index.Micros(a.Time), index.Micros(b.Time)), cmp.Compare(a.Index, b.Index))
+	})
+	return rows
+}
+
+// filter is one that selects something more often than not.
+func (d deed) filter() index.Filter {
+	var f index.Filter
+	some := func(n int) bool { return d.IntN(n) == 0 }
+	when := func() time.Time {
+		at := day.Add(time.Duration(d.Int64N(int64(7 * 24 * time.Hour))))
+		if some(2) {
+			at = at.Truncate(index.Widths[d.IntN(3)])
+		}
+		return at
+	}
+	if some(2) {
+		f.Since = when()
+	}
+	if some(3) {
+		f.Until = when()
+	}
+	if some(3) {
+		f.Servers = []string{pick(d, deedServers)}
+	}
+	if some(5) {
+		f.Servers = append(f.Servers, pick(d, deedServers), "absent")
+	}
+	if some(5) {
+		f.Tools = []string{pick(d, deedTools[:3])}
+	}
+	if some(4) {
+		f.Verdicts = []string{pick(d, deedVerdicts), "dropped"}
+	}
+	if some(6) {
+		f.Kinds = []ledger.Kind{pick(d, []ledger.Kind{ledger.Message, ledger.ResultDenied, ledger.Classified})}
+	}
+	if some(3) {
+		f.Code = pick(d, deedCodes)
+	}
+	if some(5) {
+		f.Principal = sha256.Sum256([]byte(pick(d, deedPeople)))
+	}
+	if some(9) {
+		f.By = sha256.Sum256([]byte(pick(d, deedPeople)))
+	}
+	if some(7) {
+		f.Digest = deedDigest(d.IntN(6))
+	}
+	if some(9) {
+		f.Of[0] = byte(d.IntN(4))
+	}
+	return f
+}
+
+// selected are the rows that the filter selects, by looking at each.
+func selected(all []index.Row, f *index.Filter) (out []index.Row) {
+	for i := range all {
+		if f.Match(&all[i]) {
+			out = append(out, all[i])
+		}
+	}
+	return out
+}
+
+// asIndexed is a row as the index returns it.
+func asIndexed(r index.Row) index.Row {
+	r.Time, r.Subjects = time.UnixMicro(index.Micros(r.Time)).UTC(), nil
+	return r
+}
+
+// pages reads a list page by page.
+func pages(t testing.TB, v *storage.View, f *index.Filter, limit int) (out []index.Row) {
+	t.Helper()
+	p := storage.Page{Limit: limit, AsOf: v.Status.Indexed}
+	for range 10_000 {
+		list, err := v.List(f, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, list.Rows...)
+		if len(list.Rows) > limit || list.Partial {
+			t.Fatalf("%d rows on a page of %d, partial: %v", len(list.Rows), limit, list.Partial)
+		}
+		if list.Next == (storage.Cursor{}) {
+			return out
+		}
+		if again, ok := storage.ParseCursor(list.Next.String()); !ok || again != list.Next {
+			t.Fatalf("the cursor %v is read as %v", list.Next, again)
+		}
+		p.After = list.Next
+	}
+	t.Fatal("the pages do not end")
+	return nil
+}
+
+func compareIndex(t *testing.T, v *storage.View, all []index.Row, f index.Filter, d deed) {
+	t.Helper()
+	want := selected(all, &f)
+	var wantRows []index.Row
+	for _, r := range want {
+		wantRows = append(wantRows, asIndexed(r))
+	}
+	if diff := gocmp.Diff(wantRows, pages(t, v, &f, 1+d.IntN(200))); diff != "" {
+		t.Fatalf("list %q: %s", f.String(), diff)
+	}
+	if c, err := v.Count(&f); err != nil || c.N != int64(len(want)) || c.More {
+		t.Fatalf("count %q: %+v, %v, want %d", f.String(), c, err, len(want))
+	}
+	asOf := int64(d.IntN(len(all)))
+	newer := 0
+	for _, r := range want {
+		if r.Index >= asOf {
+			newer++
+		}
+	}
+	if c, err := v.Newer(&f, asOf); err != nil || c.N != int64(newer) || c.More {
+		t.Fatalf("newer %q: %+v, %v, want %d", f.String(), c, err, newer)
+	}
+	if !f.Plain() {
+		return
+	}
+	by := storage.By{Step: pick(d, []time.Duration{0, 5 * time.Minute, 30 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 24 * time.Hour}),
+		Server: d.IntN(2) == 0, Tool: d.IntN(4) == 0, Verdict: d.IntN(2) == 0, Kind: d.IntN(3) == 0, Code: d.IntN(3) == 0}
+	got, err := v.Sums(&f, by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(sumsOf(want, f.Code, by), sumMap(got)); diff != "" {
+		t.Fatalf("sums %q %+v: %s", f.String(), by, diff)
+	}
+}
+
+func sumMap(list []storage.Sum) map[storage.Sum]int64 {
+	out := map[storage.Sum]int64{}
+	for _, s := range list {
+		n := s.N
+		s.N = 0
+		out[s] += n
+	}
+	return out
+}
+
+func sumsOf(rows []index.Row, only finding.Code, by storage.By) map[storage.Sum]int64 {
+	out := map[storage.Sum]int64{}
+	for _, r := range rows {
+		var k storage.Sum
+		if by.Step > 0 {
+			step := by.Step.Microseconds()
+			k.At = time.UnixMicro(index.Micros(r.Time) / step * step).UTC()
+		}
+		if by.Kind {
+			k.Kind = r.Kind
+		}
+		if by.Server {
+			k.Server = r.Server
+		}
+		if by.Tool {
+			k.Tool = r.Tool
+		}
+		if by.Verdict {
+			k.Verdict = r.Verdict
+		}
+		if !by.Code {
+			out[k]++
+			continue
+		}
+		for _, c := range r.Codes {
+			if only == "" || c.Code == only {
+				k.Code = c.Code
+				out[k]++
+			}
+		}
+	}
+	return out
+}
+
+// TestIndexEqualsLog: what the index says of a filter is what looking at each record of the log says.
+func TestIndexEqualsLog(t *testing.T) {
+	engines(t, func(t *testing.T, where string) {
+		d := deed{rand.New(rand.NewPCG(1, 2))}
+		l := open(t, where, storage.Options{}).Ledger()
+		d.fill(t, l, keyring(t), 1200)
+		if err := index.NewFollower(l, quiet).Catch(ctx, nil); err != nil {
+			t.Fatal(err)
+		}
+		all := everything(t, l)
+		err := l.View(ctx, func(v *storage.View) error {
+			if v.Status.Indexed != 1201 || v.Status.Behind() != 0 || v.Status.KeyMissing {
+				t.Fatalf("%+v", v.Status)
+			}
+			compareIndex(t, v, all, index.Filter{}, d)
+			for range 400 {
+				compareIndex(t, v, all, d.filter(), d)
+			}
+			for range 20 {
+				compareIndex(t, v, all, index.Filter{ID: pick(d, all).ID}, d)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestIndexFollows: several processes add records and index them at the same time; each record is indexed
+// once, also across a rebuild.
+func TestIndexFollows(t *testing.T) {
+	engines(t, func(t *testing.T, where string) {
+		keys := keyring(t)
+		run, stop := context.WithCancel(ctx)
+		var wg sync.WaitGroup
+		defer func() { stop(); wg.Wait() }()
+		first := open(t, where, storage.Options{Wait: time.Minute})
+		for range 2 {
+			s := open(t, where, storage.Options{Wait: time.Minute})
+			f := index.NewFollower(s.Ledger(), quiet)
+			seq := sequence.New(sequence.Options{Store: s.Ledger(), Origin: origin, Keys: keys, Window: time.Millisecond, TTL: 300 * time.Millisecond,
+				Gather: time.Millisecond, Poll: 10 * time.Millisecond, Integrated: f.Integrated})
+			wg.Go(func() { f.Follow(run) })
+			wg.Go(func() { seq.Run(run) })
+		}
+		d := deed{rand.New(rand.NewPCG(3, 4))}
+		l := first.Ledger()
+		for i := range 40 {
+			for range 10 {
+				add(t, l, seal(t, d.event(day.Add(time.Duration(i)*time.Minute))))
+			}
+			if i == 20 {
+				if err := l.Unindex(ctx); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+			st, err := index.Look(ctx, l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if st.Indexed == 401 {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%+v", st)
+			}
+		}
+		all := everything(t, l)
+		if err := l.View(ctx, func(v *storage.View) error {
+			for range 40 {
+				compareIndex(t, v, all, d.filter(), d)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestIndexForgets: what an erased opening has told is not in the index any more, and does not come back
+// when it is made anew, nor where the opening was erased after an indexer has read it.
+func TestIndexForgets(t *testing.T) {
+	engines(t, func(t *testing.T, where string) {
+		s := open(t, where, storage.Options{Index: index.NewKey([]byte("new"), []byte("old"))})
+		was := open(t, where, storage.Options{Index: index.NewKey([]byte("old"))})
+		l, keys := s.Ledger(), keyring(t)
+		d := deed{rand.New(rand.NewPCG(5, 6))}
+		d.fill(t, l, keys, 300)
+		if err := index.NewFollower(was.Ledger(), quiet).Catch(ctx, nil); err != nil {
+			t.Fatal(err)
+		}
+		d.fill(t, l, keys, 300)
+		late, err := l.Span(ctx, 301, 300)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rows []index.Row
+		for i := range late {
+			rows = append(rows, index.RowOfEntry(&late[i]))
+		}
+		check := func(name string, records int64, gone bool) {
+			t.Helper()
+			all := everything(t, l)
+			ann, err := index.Parse("principal:ann", day)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := l.View(ctx, func(v *storage.View) error {
+				if c, err := v.Count(&ann); err != nil || (c.N == 0) != gone || v.Status.KeyMissing || v.Status.Indexed != records {
+					t.Errorf("%s: %d records of the principal, %v; %+v", name, c.N, err, v.Status)
+				}
+				if records == int64(len(all)) {
+					for range 30 {
+						compareIndex(t, v, all, d.filter(), d)
+					}
+				}
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		check("before", 301, false)
+		if n, err := s.Forget(ctx, "ann", nil); err != nil || n.Openings == 0 {
+			t.Fatalf("%+v, %v", n, err)
+		}
+		check("after", 301, true)
+		if err := l.Index(ctx, 301, rows); err != nil { // read before
+			t.Fatal(err)
+		}
+		check("indexed late", 601, true)
+		if err := l.Index(ctx, 301, rows); !errors.Is(err, index.ErrMoved) {
+			t.Errorf("the same rows again: %v", err)
+		}
+		if err := l.Unindex(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := index.NewFollower(l, quiet).Catch(ctx, nil); err != nil {
+			t.Fatal(err)
+		}
+		check("anew", 601, true)
+		other := open(t, where, storage.Options{Index: index.NewKey([]byte("other"))})
+		if st, err := other.Ledger().IndexStatus(ctx); err != nil || !st.KeyMissing {
+			t.Errorf("with another key: %+v, %v", st, err)
+		}
+	})
+}

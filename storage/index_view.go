@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/record/index"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
+)
+
+// A View is one state of the index: what its methods return fits together.
+type View struct {
+	Status index.Status
+
+	ctx context.Context
+	tx  *sql.Tx
+	l   *Ledger
+}
+
+// View calls do with the index as it is now. The view ends with do.
+func (l *Ledger) View(ctx context.Context, do func(*View) error) error {
+	options, first := l.s.engine.snapshot()
+	t, err := l.s.read.BeginTx(ctx, options)
+	if err != nil {
+		return l.s.fail(ctx, "read the index", err)
+	}
+	defer t.Rollback() // nothing was written
+	for _, q := range first {
+		if _, err := t.ExecContext(ctx, q); err != nil {
+			return l.s.fail(ctx, "read the index", err)
+		}
+	}
+	v := &View{ctx: ctx, tx: t, l: l}
+	var keys string
+	err = v.query(func(r *sql.Rows) error { return r.Scan(&v.Status.Indexed, &keys, &v.Status.Log) },
+		`SELECT i.size, i.keys, COALESCE((SELECT size FROM ledger_head), 0) FROM decision_index i`)
+	if err != nil {
+		return l.s.fail(ctx, "read the index", err)
+	}
+	for _, id := range strings.Split(keys, ",") {
+		v.Status.KeyMissing = v.Status.KeyMissing || keys != "" && !l.s.index.Has(id)
+	}
+	return do(v)
+}
+
+func (v *View) query(scan func(*sql.Rows) error, query string, args ...any) error {
+	rows, err := v.tx.QueryContext(v.ctx, v.l.s.engine.rebind(query), args...)
+	return each(rows, err, scan)
+}
+
+func (v *View) fail(err error) error { return v.l.s.fail(v.ctx, "search the index", err) }
+
+// A condition is a part of a query: what all of its parts say must hold.
+type condition struct {
+	parts []string
+	args  []any
+}
+
+func (c *condition) and(part string, args ...any) {
+	c.parts, c.args = append(c.parts, part), append(c.args, args...)
+}
+
+func (c *condition) text() string {
+	if len(c.parts) == 0 {
+		return "1 = 1"
+	}
+	return strings.Join(c.parts, " AND ")
+}
+
+// amongGroups adds that the column is a group that the filter selects. It reports whether there may be one.
+func (v *View) amongGroups(c *condition, column string, f *index.Filter, wide int) (bool, error) {
+	if !f.Grouped() {
+		return true, nil
+	}
+	var of condition
+	of.and(`wide = ?`, wide)
+	in := func(column string, values []string) {
+		if len(values) > 0 {
+			args := make([]any, len(values))
+			for i := range values {
+				args[i] = values[i]
+			}
+			args = pad(args, args[0])
+			of.and(column+` IN (`+marks(len(args))+`)`, args...)
+		}
+	}
+	var kinds []string
+	for _, k := range f.Kinds {
+		kinds = append(kinds, string(k))
+	}
+	in("kind", kinds)
+	in("server", f.Servers)
+	in("tool", f.Tools)
+	in("verdict", f.Verdicts)
+	var ids []int64
+	err := v.query(func(r *sql.Rows) error {
+		var id int64
+		err := r.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}, `SELECT id FROM decision_groups WHERE `+of.text(), of.args...)
+	if err != nil || len(ids) == 0 {
+		return false, err
+	}
+	part, arg := v.l.s.engine.among(column, ids)
+	c.and(part, arg)
+	return true, nil
+}
+
+// A Page says which part of a list is wanted.
+type Page struct {
+	After Cursor // what comes behind it; zero: from the newest on
+	Limit int    // 0 stands for 100, the most is 1,000
+	// AsOf leaves out records of this index or a greater one: the Indexed of the status under which the
+	// list was begun. 0: none is left out.
+	AsOf int64
+}
+
+func (p *Page) limit() int {
+	if p.Limit <= 0 {
+		return 100
+	}
+	return min(p.Limit, 1000)
+}
+
+// A List is a part of the records that a filter selects, the newest first: by their time, and records of
+// one time by their index.
+type List struct {
+	Rows []index.Row
+	Next Cursor // for what comes behind; zero: nothing does
+	// Partial: the search has ended before the page was full, after Scanned records. Next goes on.
+	Partial bool
+}
+
+// Scanned is how many records of a person or content one query looks at, where the filter asks for more
+// than that: a bound of its time.
+const Scanned = 10_000
+
+// A found is a record in the index.
+type found struct{ at, idx, grp int64 }
+
+// List returns records that the filter selects.
+func (v *View) List(f *index.Filter, p Page) (List, error) {
+	var got []found
+	var out List
+	var err error
+	need := p.limit() + 1
+	if f.Plain() {
+		got, err = v.plain(f, &p, need)
+	} else {
+		got, out.Next, err = v.keyed(f, &p, need)
+		out.Partial = out.Next != (Cursor{})
+	}
+	if err != nil {
+		return List{}, v.fail(err)
+	}
+	if len(got) == need {
+		got = got[:need-1]
+		out.Next, out.Partial = Cursor{got[need-2].at, got[need-2].idx}, false
+	}
+	out.Rows, err = v.rows(got)
+	return out, v.fail(err)
+}
+
+// plain finds records of a filter that sums are kept of: these say how far back it must read.
+func (v *View) plain(f *index.Filter, p *Page, need int) ([]found, error) {
+	from, to := f.Span()
+	if p.After != (Cursor{}) {
+		to = min(to, p.After.At+1)
+	}
+	var groups, wide condition
+	some, err := v.amongGroups(&groups, "d.grp", f, 0)
+	if err != nil || !some {
+		return nil, err
+	}
+	level := 1
+	if len(f.Tools) > 0 {
+		level = 0
+	}
+	if _, err := v.amongGroups(&wide, "grp", f, level); err != nil {
+		return nil, err
+	}
+	var out []found
+	for len(out) < need && from < to {
+		low, err := v.lowest(f, &wide, level, from, to, int64(need-len(out)))
+		if err != nil {
+			return nil, err
+		}
+		var c condition
+		table := "decisions"
+		if f.Code != "" {
+			table = "decision_keys"
+			c.and(`d.key = ?`, index.CodeValue(f.Code))
+		}
+		c.and(`d.at >= ? AND d.at < ?`, low, to)
+		p.bound(&c)
+		source, args := table+` d WHERE `+c.text()+` AND `+groups.text(), append(slices.Clone(c.args), groups.args...)
+		if each := v.l.s.engine.ofEach(c.text(), need-len(out)); each != "" && f.Grouped() && f.Code == "" {
+			source, args = each+` d`, append(slices.Clone(groups.args), c.args...)
+		}
+		err = v.query(func(r *sql.Rows) error {
+			var one found
+			err := r.Scan(&one.at, &one.idx, &one.grp)
+			out = append(out, one)
+			return err
+		}, `SELECT d.at, d.idx, d.grp FROM `+source+` ORDER BY d.at DESC, d.idx DESC LIMIT ?`, append(args, need-len(out))...)
+		if err != nil {
+			return nil, err
+		}
+		to = low
+	}
+	return out, nil
+}
+
+// bound adds what the page leaves out.
+func (p *Page) bound(c *condition) {
+	if p.AsOf > 0 { // +: SQLite would take the order of idx for the one to read in
+		c.and(`+d.idx < ?`, p.AsOf)
+	}
+	if p.After != (Cursor{}) {
+		c.and(`(d.at, d.idx) < (?, ?)`, p.After.At, p.After.Index)
+	}
+}
+
+// lowest is a time from which on there are at least need records of the filter before to, by the sums; from
+// where there are fewer.
+func (v *View) lowest(f *index.Filter, groups *condition, wide int, from, to, need int64) (int64, error) {
+	const slots = 64 // read at once
+	for width := len(index.Widths) - 1; width >= 0; width-- {
+		w, crossed := widthMicros(width), false
+		for hi := (to - 1) / w; !crossed; {
+			var c condition
+			c.and(`level = ? AND slot >= ? AND slot <= ? AND code = ?`, sumLevel(width, wide), from/w, hi, string(f.Code))
+			c.and(groups.text(), groups.args...)
+			n, last := 0, int64(0)
+			err := v.query(func(r *sql.Rows) error {
+				var slot, sum int64
+				if err := r.Scan(&slot, &sum); err != nil || crossed {
+					return err
+				}
+				n, last = n+1, slot
+				if sum < need {
+					need -= sum
+					return nil
+				}
+				crossed = true
+				return nil
+			}, `SELECT slot, CAST(SUM(n) AS bigint) FROM decision_sums WHERE `+c.text()+` GROUP BY slot ORDER BY slot DESC LIMIT `+limitText(slots), c.args...)
+			if err != nil {
+				return 0, err
+			}
+			if !crossed && n < slots {
+				return from, nil
+			}
+			hi = last - 1
+			if crossed {
+				from, to = max(from, last*w), min(to, (last+1)*w)
+			}
+		}
+	}
+	return from, nil
+}
+
+// keyed finds records by a value that few have. next is where a search that has looked at Scanned records
+// goes on.
+func (v *View) keyed(f *index.Filter, p *Page, need int) (out []found, next Cursor, err error) {
+	inner, outer, args, some, err := v.keyedQuery(f, p)
+	if err != nil || !some {
+		return nil, next, err
+	}
+	err = v.query(func(r *sql.Rows) error {
+		var one found
+		err := r.Scan(&one.at, &one.idx, &one.grp)
+		out = append(out, one)
+		return err
+	}, `SELECT d.at, d.idx, d.grp FROM (`+inner.text+`) AS d WHERE `+outer+` ORDER BY d.at DESC, d.idx DESC LIMIT ?`, append(append(slices.Clone(inner.args), args...), need)...)
+	if err != nil || len(out) == need {
+		return out, next, err
+	}
+	err = v.query(func(r *sql.Rows) error { return r.Scan(&next.At, &next.Index) },
+		`SELECT d.at, d.idx FROM (`+inner.text+`) AS d ORDER BY d.at DESC, d.idx DESC LIMIT 1 OFFSET `+limitText(Scanned-1), inner.args...)
+	return out, next, err
+}
+
+type subquery struct {
+	text string
+	args []any
+}
+
+// keyedQuery is a query for the newest records that have the most selective value of the filter, and the
+// condition that those are selected.
+func (v *View) keyedQuery(f *index.Filter, p *Page) (inner subquery, outer string, args []any, some bool, err error) {
+	from, to := f.Span()
+	values := f.Values(v.l.s.index)
+	var c condition
+	c.and(`d.at >= ? AND d.at < ?`, from, to)
+	p.bound(&c)
+	const order = ` ORDER BY d.at DESC, d.idx DESC LIMIT `
+	if f.ID != (ledger.ID{}) {
+		inner = subquery{`SELECT d.at, d.idx, d.grp FROM decisions d WHERE d.idx = (SELECT idx FROM ledger_entries WHERE id = ?) AND ` + c.text(),
+			append([]any{f.ID[:]}, c.args...)}
+	} else {
+		var parts []string
+		for _, value := range values[0] {
+			parts = append(parts, `SELECT * FROM (SELECT d.at, d.idx, d.grp FROM decision_keys d WHERE d.key = ? AND `+c.text()+order+limitText(Scanned)+`) AS one`)
+			inner.args = append(append(inner.args, value), c.args...)
+		}
+		inner.text = strings.Join(parts, ` UNION ALL `)
+		if len(parts) > 1 {
+			inner.text = `SELECT * FROM (` + inner.text + `) AS d` + order + limitText(Scanned)
+		}
+		values = values[1:]
+	}
+	if f.Code != "" {
+		values = append(values, []int64{index.CodeValue(f.Code)})
+	}
+	var also condition
+	if some, err = v.amongGroups(&also, "d.grp", f, 0); err != nil || !some {
+		return inner, "", nil, false, err
+	}
+	for _, list := range values {
+		part, arg := v.l.s.engine.among("k.key", list)
+		also.and(`EXISTS (SELECT 1 FROM decision_keys k WHERE `+part+` AND k.at = d.at AND k.idx = d.idx)`, arg)
+	}
+	return inner, also.text(), also.args, true, nil
+}
+
+// rows reads what the index has of records, in their order.
+func (v *View) rows(list []found) ([]index.Row, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	ids, place := make([]int64, len(list)), map[int64]int{}
+	for i := range list {
+		ids[i], place[list[i].idx] = list[i].idx, i
+	}
+	out := make([]index.Row, len(list))
+	part, arg := v.l.s.engine.among("d.idx", ids)
+	n := 0
+	err := v.query(func(r *sql.Rows) error {
+		var row index.Row
+		var at int64
+		var id, about []byte
+		var kind, codes string
+		if err := r.Scan(&row.Index, &at, &id, &about, &row.Reason, &codes, &kind, &row.Server, &row.Tool, &row.Verdict); err != nil {
+			return err
+		}
+		row.Time, row.ID, row.Of, row.Kind, row.Codes = microsTime(at), idOf(id), idOf(about), ledger.Kind(kind), parseCodes(codes)
+		out[place[row.Index]] = row
+		n++
+		return nil
+	}, `SELECT d.idx, d.at, d.id, d.about, d.reason, d.codes, g.kind, g.server, g.tool, g.verdict
+		FROM decisions d JOIN decision_groups g ON g.id = d.grp WHERE `+part, arg)
+	if err == nil && n != len(list) {
+		err = errors.New("store: a row of the index is missing")
+	}
+	return out, err
+}
+
+// These returns the records of the log with these indices, with their openings, in their order.
+func (l *Ledger) These(ctx context.Context, indices []int64) ([]sequence.Entry, error) {
+	place := map[int64]int{}
+	for i, n := range indices {
+		place[n] = i
+	}
+	out, n := make([]sequence.Entry, len(indices)), 0
+	if len(indices) == 0 {
+		return out, nil
+	}
+	part, arg := l.s.engine.among("e.idx", indices)
+	err := l.s.query(ctx, func(r *sql.Rows) error {
+		e, err := scanEntry(r)
+		if err == nil {
+			out[place[e.Index]] = e
+			n++
+		}
+		return err
+	}, `SELECT `+entryColumns+` WHERE `+part, arg)
+	if err == nil && n != len(indices) {
+		err = ledger.ErrNotFound
+	}
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil, err
+	}
+	return out, l.s.fail(ctx, "read records", err)
+}

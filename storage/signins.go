@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/signin"
+)
+
+var _ signin.Store = (*Store)(nil)
+
+// changeSignIns runs one statement and returns how many rows it has changed. It takes no lock: each statement is
+// whole by itself.
+func (s *Store) changeSignIns(ctx context.Context, what, query string, args ...any) (changed int64, err error) {
+	err = s.updating(ctx, what, func(t *tx) (err error) {
+		changed, err = t.change(ctx, query, args...)
+		return err
+	}, func(*sql.Tx) error { return nil })
+	return changed, err
+}
+
+// PutSignInLink implements signin.Store.
+func (s *Store) PutSignInLink(ctx context.Context, id signin.ID, person string, until time.Time) error {
+	_, err := s.changeSignIns(ctx, "keep a sign-in link", `INSERT INTO signin_links (id, person, until) VALUES (?, ?, ?)`, id[:], person, stamp(until))
+	return err
+}
+
+// HasSignInLink implements signin.Store.
+func (s *Store) HasSignInLink(ctx context.Context, id signin.ID, now time.Time) (found bool, err error) {
+	err = s.query(ctx, func(r *sql.Rows) error {
+		var n int
+		found = true
+		return r.Scan(&n)
+	}, `SELECT 1 FROM signin_links WHERE id = ? AND until > ?`, id[:], stamp(now))
+	return found, s.fail(ctx, "find a sign-in link", err)
+}
+
+// SpendSignInLink implements signin.Store.
+func (s *Store) SpendSignInLink(ctx context.Context, id signin.ID, now time.Time) (person string, err error) {
+	found := false
+	err = s.updating(ctx, "spend a sign-in link", func(t *tx) error {
+		found = false
+		return t.query(ctx, func(r *sql.Rows) error {
+			found = true
+			return r.Scan(&person)
+		}, `DELETE FROM signin_links WHERE id = ? AND until > ? RETURNING person`, id[:], stamp(now))
+	}, func(*sql.Tx) error { return nil })
+	if err == nil && !found {
+		return "", signin.ErrNone
+	}
+	return person, err
+}
+
+const signInColumns = `id, name, person, scopes, how, began, seen, until`
+
+// PutSignIn implements signin.Store.
+func (s *Store) PutSignIn(ctx context.Context, x signin.Session, own, most int) error {
+	return s.update(ctx, "keep a session of the console", func(t *tx) error {
+		if err := t.exec(ctx, `DELETE FROM signins WHERE id IN (SELECT id FROM signins WHERE person = ? ORDER BY seen DESC, id LIMIT 1000000 OFFSET ?)`,
+			x.Person, max(own-1, 0)); err != nil {
+			return err
+		}
+		// The sessions that stay come first: those of other people, and of these the people with the fewest.
+		if err := t.exec(ctx, `DELETE FROM signins WHERE id IN (SELECT id FROM signins
+ORDER BY CASE WHEN person = ? THEN 1 ELSE 0 END, COUNT(*) OVER (PARTITION BY person), seen DESC, id LIMIT 1000000 OFFSET ?)`,
+			x.Person, max(most-1, 0)); err != nil {
+			return err
+		}
+		return t.exec(ctx, `INSERT INTO signins (`+signInColumns+`) VALUES (`+marks(8)+`)`,
+			x.ID[:], x.Name, x.Person, scopesJSON(x.Scopes), string(x.How), stamp(x.Began), stamp(x.Seen), stamp(x.Until))
+	})
+}
+
+// scopesJSON is a list as it is stored: names of groups may have spaces.
+func scopesJSON(list []string) string {
+	b, _ := json.Marshal(list) // it does not fail for strings
+	return string(b)
+}
+
+func scanSignIn(r *sql.Rows) (x signin.Session, err error) {
+	var id []byte
+	var scopes, how, began, seen, until string
+	if err := r.Scan(&id, &x.Name, &x.Person, &scopes, &how, &began, &seen, &until); err != nil {
+		return x, err
+	}
+	copy(x.ID[:], id)
+	x.How = signin.How(how)
+	var errs [4]error
+	errs[3] = json.Unmarshal([]byte(scopes), &x.Scopes)
+	x.Began, errs[0] = parseStamp(began)
+	x.Seen, errs[1] = parseStamp(seen)
+	x.Until, errs[2] = parseStamp(until)
+	return x, errors.Join(errs[:]...)
+}
+
+// SignIn implements signin.Store.
+func (s *Store) SignIn(ctx context.Context, id signin.ID) (x signin.Session, err error) {
+	found := false
+	err = s.query(ctx, func(r *sql.Rows) (err error) {
+		x, err = scanSignIn(r)
+		found = true
+		return err
+	}, `SELECT `+signInColumns+` FROM signins WHERE id = ?`, id[:])
+	if err == nil && !found {
+		return x, signin.ErrNone
+	}
+	return x, s.fail(ctx, "find a session of the console", err)
+}
+
+// SeeSignIn implements signin.Store.
+func (s *Store) SeeSignIn(ctx context.Context, id signin.ID, seen time.Time) error {
+	_, err := s.changeSignIns(ctx, "note a use of a session of the console", `UPDATE signins SET seen = ? WHERE id = ? AND seen < ?`, stamp(seen), id[:], stamp(seen))
+	return err
+}
+
+// EndSignIn implements signin.Store.
+func (s *Store) EndSignIn(ctx context.Context, name string) (bool, error) {
+	n, err := s.changeSignIns(ctx, "end a session of the console", `DELETE FROM signins WHERE name = ?`, name)
+	return n > 0, err
+}
+
+// SignIns implements signin.Store.
+func (s *Store) SignIns(ctx context.Context) (out []signin.Session, err error) {
+	err = s.query(ctx, func(r *sql.Rows) error {
+		x, err := scanSignIn(r)
+		out = append(out, x)
+		return err
+	}, `SELECT `+signInColumns+` FROM signins ORDER BY seen DESC, id`)
+	return out, s.fail(ctx, "list the sessions of the console", err)
+}
+
+// SweepSignIns implements signin.Store.
+func (s *Store) SweepSignIns(ctx context.Context, now, idle time.Time) error {
+	return s.updating(ctx, "remove sessions of the console that are over", func(t *tx) error {
+		if err := t.exec(ctx, `DELETE FROM signin_links WHERE until <= ?`, stamp(now)); err != nil {
+			return err
+		}
+		return t.exec(ctx, `DELETE FROM signins WHERE until <= ? OR seen <= ?`, stamp(now), stamp(idle))
+	}, func(*sql.Tx) error { return nil })
+}
+
+// forgetSignIns ends the sessions of a person.
+func (s *Store) forgetSignIns(ctx context.Context, person string) (int, error) {
+	if _, err := s.changeSignIns(ctx, "forget", `DELETE FROM signin_links WHERE person = ?`, person); err != nil {
+		return 0, err
+	}
+	n, err := s.changeSignIns(ctx, "forget", `DELETE FROM signins WHERE person = ?`, person)
+	return int(n), err
+}
