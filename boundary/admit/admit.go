@@ -45,6 +45,7 @@ type Config struct {
 	Name      string // in the gateway
 	Called    string // by people, in the pin
 	Pin       string // that it is pinned under; "" = Name
+	Flag      string // " --db X", which the commands in log lines need to find the pins; "" where they find them without
 	Transport string // descriptor of how it is reached, without secrets
 	// Identity stands for all that a connection depends on: a server whose Identity
 	// has changed is checked anew.

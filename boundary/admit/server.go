@@ -243,7 +243,7 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 	n := len(o.Admission.Held())
 	log.Info("server admitted", append(news, "first", o.Pinned, "held", n, "moved", o.Admission.Moved && !o.Admission.First)...)
 	if n > 0 {
-		log.Warn("items of a server are not approved: they are held until a reviewer decides", "server", c.Name, "items", n, "run", "pellucid pins diff "+c.Pin)
+		log.Warn("items of a server are not approved: they are held until a reviewer decides", "server", c.Name, "items", n, "run", "pellucid pins diff "+c.Pin+c.Flag)
 	}
 	return t, seen, nil
 }

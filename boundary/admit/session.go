@@ -62,6 +62,16 @@ func (s *Server) Approved(k surface.Key) []byte {
 	return nil
 }
 
+// Named implements gateway.Admission.
+func (s *Server) Named(k surface.Key) bool {
+	t := s.table.Load()
+	if t == nil {
+		return false
+	}
+	_, approved := t.approved[k]
+	return approved
+}
+
 // Held implements gateway.Admission.
 func (s *Server) Held(k surface.Key) bool {
 	t := s.table.Load()
@@ -190,6 +200,6 @@ func (s *Server) write(ctx context.Context) {
 			names = append(names, it.Kind.String()+" "+finding.Quote(it.Name))
 		}
 		s.a.log.Warn("a server sent items in a session that are not approved", "server", c.Name, "passed", c.Settings.Mode == policy.Audit,
-			"items", len(list), "among_them", names, "run", "pellucid pins diff "+c.Pin)
+			"items", len(list), "among_them", names, "run", "pellucid pins diff "+c.Pin+c.Flag)
 	}
 }

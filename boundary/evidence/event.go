@@ -85,9 +85,21 @@ func (r *Recorder) Held(it hold.Item) ([]byte, error) {
 		e.Numbers = []ledger.Number{{Name: "bytes", N: int64(it.Bytes)}, {Name: "until", N: it.Until.Unix()}}
 	case hold.Expired:
 		e.Actor, e.Time = "expiry", time.Time{} // now
+	case hold.Proposed:
+		proposed(e, &it)
 	case hold.Released, hold.Denied:
 		e.Actor, e.Time = "person", it.Decided
 		e.Subjects = names(e.Subjects, ledger.By, it.By)
+	}
+	return r.Seal(e)
+}
+
+// Forgotten words that a held item was erased with what names its principal. The record has no digest of
+// the name or of the text: it would be the one that remains.
+func (r *Recorder) Forgotten(it hold.Item) ([]byte, error) {
+	e := &ledger.Event{Kind: ledger.PrincipalForgotten, Server: it.Server, Tool: it.Tool, Actor: "person"}
+	if id, err := ledger.ParseID(it.ID); err == nil {
+		e.Of = id
 	}
 	return r.Seal(e)
 }

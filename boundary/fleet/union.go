@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
@@ -93,7 +94,7 @@ func (f *Fleet) StartAll(ctx context.Context, c Client, ended func(error)) {
 		c.May = func(string) bool { return true }
 	}
 	u := &union{f: f, front: c.Conn, era: c.Era, principal: c.Principal, may: c.May, pending: map[wire.ID]*errand{}, turns: map[wire.ID]*turn{},
-		asks: map[wire.ID]*question{}, listens: map[*listen]bool{}, places: newPlaces()}
+		asks: map[wire.ID]*question{}, listens: map[*listen]bool{}, places: newPlaces(), lastAsk: gateway.FirstQuestion()}
 	u.ctx, u.stop = context.WithCancel(ctx)
 	forget := context.AfterFunc(f.ctx, u.stop)
 	u.ended = func(err error) {

@@ -28,6 +28,8 @@ type Admission interface {
 	// Approved is the version of an item of kind Server, List or App that may be seen,
 	// canonical; nil if none may.
 	Approved(k surface.Key) []byte
+	// Named reports whether some version of an item is approved, whatever the server lists now.
+	Named(k surface.Key) bool
 	// Held reports whether a person still has to approve an item, or has refused it.
 	Held(k surface.Key) bool
 	// Beyond reports whether a resource is within reach by a template only that is held,
@@ -363,14 +365,11 @@ func itemOf(m *wire.Message) surface.Key {
 
 // refuseUnapproved answers, with a constant text, a request for what is held.
 func (r *relay) refuseUnapproved(m *wire.Message, k *call) *wire.Message {
-	args := []any{"method", finding.Quote(m.Method)}
-	if k.method == mcpmsg.CallTool {
-		args = append(args, "tool", finding.Quote(k.tool))
-	}
+	var args []any
 	if frame.IsLabel(r.cfg.Name) {
-		args = append(args, "run", "pellucid pins diff "+r.cfg.Name)
+		args = append(args, "run", "pellucid pins diff "+r.cfg.Name+r.cfg.Flag)
 	}
-	id := r.refused("request", Dropped, finding.Unapproved, args...)
+	id := r.refusedRequest(k, finding.Unapproved, args...)
 	if k.method != mcpmsg.CallTool || id == nil {
 		return errUnapproved.to(k, id)
 	}

@@ -77,6 +77,13 @@ func (a *allow) Admits(it surface.Item) bool {
 
 func (a *allow) Approved(k surface.Key) []byte { return a.own[k] }
 
+func (a *allow) Named(k surface.Key) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, approved := a.approved[k]
+	return approved
+}
+
 func (a *allow) Held(k surface.Key) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -156,7 +163,7 @@ func TestAdmitCalls(t *testing.T) {
 	for _, own := range []bool{false, true} {
 		a := newAllow(t, "", "tools/list", readTool, lookTool)
 		r := admittedRig(t, a)
-		list := `{"tools":[` + evilTool + `,` + lookTool + `]}`
+		list := `{"tools":[` + evilTool + `,` + lookTool + `,` + strings.Replace(lookTool, "look", "new", 1) + `]}`
 		call := func(id, tool string) {
 			r.client.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool + `"}}`)
 		}
@@ -179,16 +186,27 @@ func TestAdmitCalls(t *testing.T) {
 		if got := r.result(r.awaits("tools/call"), `{"content":[{"type":"text","text":"seen"}]}`); !strings.Contains(got.text("result", "content", 0, "text"), "seen") {
 			t.Errorf("%s", got)
 		}
+		call("4", "new")
+		if got := parse(t, r.client.next()); !strings.Contains(got.text("result", "content", 0, "text"), "holds this tool") {
+			t.Errorf("%s", got)
+		}
 		if len(a.told) == 0 || a.told[0].Name != "read" {
 			t.Errorf("told of %v", a.told)
 		}
 		a.add(t, "tools/list", evilTool)
 		call("3", "read")
 		r.result(r.awaits("tools/call"), `{"content":[]}`)
+		var tools []string
 		for _, d := range r.sink.all() {
-			if d.Tool == "read" && d.Verdict == Dropped {
-				t.Errorf("the name of a tool that is held is a label: %+v", d)
+			if d.Verdict == Dropped {
+				tools = append(tools, d.Tool)
+				if d.Kind != "call" || d.Method != "tools/call" || !holds(d, "unapproved") {
+					t.Errorf("the record of a call of a tool that is held: %+v", d)
+				}
 			}
+		}
+		if !slices.Equal(tools, []string{"read", "other"}) { // of a tool that was never approved the name is no label
+			t.Errorf("calls of %q were refused", tools)
 		}
 	}
 }
@@ -204,6 +222,9 @@ func TestAdmitNames(t *testing.T) {
 		r.client.send(`{"jsonrpc":"2.0","id":` + string(rune('2'+i)) + `,"method":"` + method + `","params":` + params + `}`)
 		if got := parse(t, r.client.next()); got.text("error", "message") != errUnapproved.text || got.text("error", "data", "evidence") == "" {
 			t.Errorf("%s: %s", params, got)
+		}
+		if d := r.last(); d.Kind != "call" || d.Method != method || d.Tool != "" || d.Verdict != Dropped {
+			t.Errorf("%s: the record: %+v", params, d)
 		}
 	}
 	r.result(r.request("8", "resources/read", `{"uri":"file:///other"}`), `{"contents":[]}`)

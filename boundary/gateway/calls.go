@@ -3,6 +3,7 @@
 package gateway
 
 import (
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,14 +24,15 @@ type call struct {
 	method string
 	tool   string // name as the client gave it; a label only if it was listed
 	cursor string
-	token  string        // raw progressToken
-	meta   []byte        // of a request of our own
-	digest hold.Digest   // of the question, where results may be held
-	limit  time.Duration // of silence; 0: the server's
-	sent   string        // token that the server gets instead, because another request bears the same
-	claim  *wire.Claim   // what the client's headers say
-	item   surface.Key   // what it is about; without a name if that is nothing a server lists
-	wants  uint32        // of a subscription: bits of changing
+	token  string         // raw progressToken
+	meta   []byte         // of a request of our own
+	digest hold.Digest    // of the question, where results may be held
+	asked  *hold.Question // what is kept of the arguments for a reviewer; nil: nothing
+	limit  time.Duration  // of silence; 0: the server's
+	sent   string         // token that the server gets instead, because another request bears the same
+	claim  *wire.Claim    // what the client's headers say
+	item   surface.Key    // what it is about; without a name if that is nothing a server lists
+	wants  uint32         // of a subscription: bits of changing
 	watched
 	store storeTime
 
@@ -98,8 +100,16 @@ type rest struct {
 
 func newCalls(limit int) *calls {
 	return &calls{limit: limit, up: map[int64]*call{}, byID: map[wire.ID]*call{}, byToken: map[string]*call{},
-		down: map[int64]*ask{}, askedBy: map[wire.ID]*ask{}, spoke: time.Now()}
+		down: map[int64]*ask{}, askedBy: map[wire.ID]*ask{}, spoke: time.Now(), lastDown: FirstQuestion()}
 }
+
+// maxFirst bounds the numbers from which questions are counted. Those of package era begin at twice as much.
+const maxFirst = 1 << 29
+
+// FirstQuestion is the number from which a session counts the requests of the server to the client: a random one.
+// When a session comes back in another process, its client may still have open what the one before has asked: a
+// late answer must not be taken for that to another question.
+func FirstQuestion() int64 { return rand.Int64N(maxFirst) }
 
 // open gives c its number, or says why it cannot be under way.
 func (c *calls) open(n *call) *answer {

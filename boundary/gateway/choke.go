@@ -42,6 +42,7 @@ type passage struct {
 	checked  validate.Result  // by schema, where that was asked before
 	call     hold.Digest      // of the question that it answers
 	uri      string           // of the resource that was read
+	question *hold.Question   // what is kept of it; nil: nothing
 	released string           // item of the queue that a person has released, or ""
 }
 
@@ -163,6 +164,7 @@ func (in *inspection) decide() *wire.Message {
 		in.d.Verdict = Changed
 	}
 	if late {
+		in.capture(came.Raw(), body)
 		in.recordLate(came.Raw(), received, out)
 		return out
 	}
@@ -171,6 +173,7 @@ func (in *inspection) decide() *wire.Message {
 		out.Release()
 		return in.unrecorded()
 	}
+	in.capture(came.Raw(), body)
 	in.tellClassified()
 	in.p.judged.isShown(&in.d)
 	return out

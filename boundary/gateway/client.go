@@ -65,13 +65,14 @@ func (r *relay) request(ctx context.Context, m *wire.Message) error {
 		rule := r.cfg.rule(k.tool)
 		if rule.Denied {
 			defer m.Release()
-			id := r.refused("request", Dropped, finding.Denied, "method", k.method, "tool", finding.Quote(k.tool))
+			id := r.refusedRequest(k, finding.Denied)
 			if id == nil {
 				return r.toClient(ctx, errDenied.to(k, nil))
 			}
 			return r.toClient(ctx, r.refuseCall(m, k, *id, frame.Other, placeholderDeny, finding.Denied))
 		}
 		k.limit = rule.Timeout
+		k.asked = r.question(&rule, m)
 		if r.cfg.Hold != nil {
 			k.digest = hold.CallOf(r.cfg.Principal, r.cfg.Name, k.tool, m.Params.Get("arguments").Raw())
 		}

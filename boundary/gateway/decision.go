@@ -78,7 +78,7 @@ type Decision struct {
 	Server    string
 	Tool      string        // empty: none
 	Method    string        // of the table, else frame.Other
-	Kind      string        // "result", "error", "request", "notification"; "call": of the client, by a policy
+	Kind      string        // "result", "error", "request", "notification"; "call": a request of the client
 	Principal string        // whose session it is; not part of the line
 	Wait      time.Duration // how long the Sink may wait for its store; 0: as long as it is set to
 	Verdict   Verdict

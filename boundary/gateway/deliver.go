@@ -106,7 +106,7 @@ func (in *inspection) withhold(code finding.Code) *wire.Message {
 	_, root, _ := partOf(p.msg)
 	d.Received = digestOf(root.Raw())
 	in.cfg.Log.Warn("a message of the server was withheld", "code", string(code), "method", d.Method, "tool", d.Tool, "kind", d.Kind,
-		"evidence", d.ID.String(), "run", "pellucid quarantine show "+d.ID.String())
+		"evidence", d.ID.String(), "run", "pellucid quarantine show "+d.ID.String()+in.cfg.Flag)
 	d.Verdict = Withheld
 	if p.msg.Kind == wire.Request || p.msg.Kind == wire.Notification {
 		d.Verdict = Dropped
@@ -121,12 +121,15 @@ func (in *inspection) withhold(code finding.Code) *wire.Message {
 			text = placeholderBusy
 		} else if in.review(code) {
 			text = placeholderHeld // a person will find it in the queue
+		} else {
+			in.capture(root.Raw(), nil)
 		}
 		raw := toolPlaceholder(text, d.ID, p.msg.Result.Get("resultType").Exists(), frame.MetaKey, note)
 		_ = in.conclude()
 		in.tellClassified()
 		return wire.NewResult(p.id, raw)
 	}
+	in.capture(root.Raw(), nil)
 	_ = in.conclude()
 	in.tellClassified()
 	if code == finding.Unapproved && p.msg.Kind == wire.Response {

@@ -28,20 +28,19 @@ func (in *inspection) unrecorded() *wire.Message {
 
 // refuse records a message that never got as far as the choke point.
 func (in *inspector) refuse(kind string, v Verdict, code finding.Code) *ID {
-	return in.refuseOf(frame.Other, kind, v, code)
+	return in.refuseOf(Decision{Method: frame.Other, Kind: kind, Verdict: v}, code)
 }
 
-// refuseOf is refuse of a message whose method is known.
-func (in *inspector) refuseOf(method, kind string, v Verdict, code finding.Code) *ID {
+// refuseOf is refuse of a message of which more is known: d has its method, tool, kind and verdict.
+func (in *inspector) refuseOf(d Decision, code finding.Code) *ID {
 	id, err := in.ids.next()
 	if err != nil {
 		return nil
 	}
-	_ = in.record(&Decision{
-		ID: id, Time: in.cfg.now(), Server: in.cfg.Name, Method: method, Kind: kind, Verdict: v,
-		SanitationVersion: scrub.Version, UnicodeVersion: scrub.UnicodeVersion,
-		Withheld: []policy.Count{{Code: code, N: 1}},
-	}, nil)
+	d.ID, d.Time, d.Server = id, in.cfg.now(), in.cfg.Name
+	d.SanitationVersion, d.UnicodeVersion = scrub.Version, scrub.UnicodeVersion
+	d.Withheld = []policy.Count{{Code: code, N: 1}}
+	_ = in.record(&d, nil)
 	return &id
 }
 

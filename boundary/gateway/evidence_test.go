@@ -84,7 +84,7 @@ func TestSlowSink(t *testing.T) {
 	if got := parse(t, r.client.next()); string(got["id"]) != "2" || string(got.at("result", "isError")) != "true" {
 		t.Errorf("the second call was answered with %s", got)
 	}
-	if log := r.log.String(); !strings.Contains(log, "a request was refused: the configuration denies it") || strings.Contains(log, "server's message refused") {
+	if log := r.log.String(); !strings.Contains(log, "a request of the client was refused: the configuration denies it") || strings.Contains(log, "server's message refused") {
 		t.Errorf("the log says %s", log)
 	}
 	release()

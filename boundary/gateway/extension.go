@@ -47,7 +47,7 @@ func (r *relay) refuseExtension(m *wire.Message) {
 // refuseExtended answers the client's request.
 func (r *relay) refuseExtended(ctx context.Context, m *wire.Message, k *call, refused *answer) error {
 	defer m.Release()
-	return r.toClient(ctx, refused.to(k, r.refused("request", Dropped, finding.Denied, "method", finding.Quote(m.Method))))
+	return r.toClient(ctx, refused.to(k, r.refusedRequest(k, finding.Denied)))
 }
 
 // withholdCapabilities leaves out of a greeting the capabilities that are withheld.

@@ -21,6 +21,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/intake"
+	"github.com/pellucid-mcp/pellucid/record/captures"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
@@ -46,6 +47,7 @@ type Config struct {
 	Key     frame.Key  // of the fences
 	Sink    Sink       // gets one record for each decision
 	Log     *slog.Logger
+	Flag    string // " --db X", which the commands in log lines need to find the store; "" where they find it without
 
 	// Observer is told of every session and request; nil: nobody is.
 	Observer Observer
@@ -73,6 +75,12 @@ type Config struct {
 	// are lost. Principal is whose calls the results answer.
 	Hold      *hold.Queue
 	Principal string
+
+	// Exceptions are what reviewers let through although a Rule says to hold it; nil: nothing.
+	Exceptions *hold.Exceptions
+
+	// Captures keeps texts of calls where a Rule asks for it; nil: none are kept.
+	Captures *captures.Keeper
 
 	// Blocks withhold what sources answer whose text has taken control of a model; nil:
 	// there are none.

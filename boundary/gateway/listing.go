@@ -124,7 +124,7 @@ func (r *relay) refuseIllFormed(m *wire.Message, k *call) *wire.Message {
 	if k.method != mcpmsg.CallTool || r.cfg.rule("").Mode != policy.Enforce || !r.surface.illFormed(k.tool) {
 		return nil
 	}
-	id := r.refused("request", Dropped, finding.ShapeInvalid)
+	id := r.refusedRequest(k, finding.ShapeInvalid)
 	if id == nil {
 		return errWithheld.to(k, nil)
 	}

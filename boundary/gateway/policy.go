@@ -150,6 +150,9 @@ func (r *relay) refusedByPolicy(ctx context.Context, m *wire.Message, k *call) *
 	case decided.Action != policy.Deny && r.holdCall(ctx, d, m, k):
 		return r.refuseCall(m, k, d.ID, d.Tool, placeholderCall, finding.Denied)
 	}
+	if r.cfg.Captures != nil && k.asked != nil && rule.Capture.any(Dropped) {
+		r.cfg.capture(d, k.asked, nil, nil)
+	}
 	return r.refuseCall(m, k, d.ID, d.Tool, placeholderDeny, finding.Denied)
 }
 

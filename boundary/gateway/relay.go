@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -351,12 +352,29 @@ func (r *relay) refused(kind string, v Verdict, code finding.Code, args ...any) 
 	if id != nil {
 		args = append(args, "evidence", id.String())
 	}
-	what := "server's message refused: " + string(code)
-	switch {
-	case kind == "request" && code == finding.Unapproved:
+	r.quiet.warn("server's message refused: "+string(code), args...)
+	return id
+}
+
+// refusedRequest is refused of a request of the client. The record names a tool only where the server lists it and
+// a reviewer has approved some version of it: other names are words of the client, its model or the server.
+func (r *relay) refusedRequest(k *call, code finding.Code, args ...any) *ID {
+	d := Decision{Method: methodLabel(k.method), Kind: "call", Principal: r.cfg.Principal, Verdict: Dropped}
+	args = append(args, "method", finding.Quote(k.method))
+	if k.method == mcpmsg.CallTool {
+		d.Tool = r.surface.named(k.tool)
+		args = append(args, "tool", finding.Quote(k.tool))
+	}
+	id := r.in.refuseOf(d, code)
+	if id != nil {
+		args = append(args, "evidence", id.String())
+	}
+	what := "a request of the client was refused: " + string(code)
+	switch code {
+	case finding.Unapproved:
 		what = "a request of the client was refused: what it asks for is not approved"
-	case kind == "request" && code == finding.Denied:
-		what = "a request was refused: the configuration denies it"
+	case finding.Denied:
+		what = "a request of the client was refused: the configuration denies it"
 	}
 	r.quiet.warn(what, args...)
 	return id

@@ -44,7 +44,22 @@ func (in *inspection) held(code finding.Code) bool {
 	return slices.Contains(in.rule.Hold, code) && !in.excepted(code)
 }
 
+// excepted reports whether the file or a reviewer lets the code through.
 func (in *inspection) excepted(code finding.Code) bool {
+	return in.exceptedByRule(code) || in.exceptedByReviewer(code)
+}
+
+// exceptedByReviewer asks the exceptions that were granted while the gateway runs.
+func (in *inspection) exceptedByReviewer(code finding.Code) bool {
+	if in.cfg.Exceptions == nil || !hold.Exceptable(code) {
+		return false
+	}
+	ctx, done := in.p.store.within(context.Background())
+	defer done()
+	return in.cfg.Exceptions.Covers(ctx, in.d.Server, in.d.Tool, code, func() hold.Digest { return hold.Digest(digestOf(in.p.msg.Result.Raw())) })
+}
+
+func (in *inspection) exceptedByRule(code finding.Code) bool {
 	return slices.ContainsFunc(in.rule.Except, func(e Exception) bool {
 		return e.Code == code && (e.Until.IsZero() || in.cfg.now().Before(e.Until))
 	})
@@ -60,7 +75,7 @@ func (in *inspection) review(code finding.Code) bool {
 	defer done()
 	err := in.cfg.Hold.Hold(ctx, hold.Item{
 		ID: in.d.ID.String(), Server: in.d.Server, Tool: in.d.Tool, Principal: in.cfg.Principal, Rule: in.heldBy(code), Code: code,
-		Call: in.p.call, Body: slices.Clone(in.p.msg.Result.Raw()),
+		Call: in.p.call, Body: slices.Clone(in.p.msg.Result.Raw()), Found: in.foundIn(), Question: in.questionOf(),
 	})
 	if err != nil {
 		level := in.cfg.Log.Error
@@ -112,7 +127,7 @@ func (r *relay) released(ctx context.Context, k *call) *wire.Message {
 		r.log.Error("a released result is not a valid result: the call goes to the server", "evidence", it.ID)
 		return nil
 	}
-	p := passage{msg: m, method: k.method, id: k.shown, tool: r.surface.label(k.tool), name: k.tool, call: k.digest, released: it.ID,
+	p := passage{msg: m, method: k.method, id: k.shown, tool: r.surface.label(k.tool), name: k.tool, call: k.digest, question: k.asked, released: it.ID,
 		revision: r.revisionOf(k), store: &k.store}
 	if schema := r.surface.output(k.tool); schema != nil { // by which what we add is judged, not the result
 		p.schema, p.output = r.cfg.Schemas.Compile(schema), schema

@@ -35,6 +35,8 @@ type Rule struct {
 	// delivered without them, and Except where not.
 	Hold   []finding.Code
 	Except []Exception
+
+	Capture Capture // which texts of its calls are kept for a reviewer
 }
 
 // rule is what applies to the results of a tool, "" for what is no tool's.

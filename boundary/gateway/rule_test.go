@@ -128,7 +128,7 @@ func TestRules(t *testing.T) {
 		}
 	}
 	r.server.none()
-	if d := r.last(); d.Verdict != Dropped || len(d.Withheld) != 1 || d.Withheld[0].Code != finding.Denied {
+	if d := r.last(); d.Verdict != Dropped || d.Kind != "call" || d.Method != "tools/call" || len(d.Withheld) != 1 || d.Withheld[0].Code != finding.Denied {
 		t.Errorf("record: %+v", d)
 	}
 	answer := `{"content":[{"type":"text","text":"\ufb01ve \u2026 letters"}]}`

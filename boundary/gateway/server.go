@@ -74,7 +74,7 @@ func (r *relay) fromServer(ctx context.Context, m *wire.Message) error {
 	p := passage{msg: m, method: k.method, id: k.shown, watched: &k.watched, store: &k.store, revision: r.revisionOf(k)}
 	switch {
 	case k.method == mcpmsg.CallTool:
-		p.tool, p.name, p.call = r.surface.label(k.tool), k.tool, k.digest
+		p.tool, p.name, p.call, p.question = r.surface.label(k.tool), k.tool, k.digest, k.asked
 		p.hints = r.surface.hints(k.tool)
 		if schema := r.surface.output(k.tool); schema != nil {
 			p.schema, p.output = r.cfg.Schemas.Compile(schema), schema
@@ -125,7 +125,7 @@ func (r *relay) serverRequest(ctx context.Context, m *wire.Message) error {
 	}
 	if m.Method == mcpmsg.Sample && !r.cfg.DangerouslyAllowSampling {
 		args := []any{"method", mcpmsg.Sample, "allow_with", "dangerously_allow_sampling"}
-		if id := r.in.refuseOf(mcpmsg.Sample, "request", Dropped, finding.Denied); id != nil {
+		if id := r.in.refuseOf(Decision{Method: mcpmsg.Sample, Kind: "request", Verdict: Dropped}, finding.Denied); id != nil {
 			args = append(args, "evidence", id.String())
 		}
 		r.quiet.warn("server's request refused: "+string(finding.Denied), args...)

@@ -92,6 +92,18 @@ func (s *toolList) label(tool string) string {
 	return tool
 }
 
+// named is the tool's name if the server lists it and some version of it is approved, else frame.Other. It names a
+// tool that has changed since it was approved, for the operator.
+func (s *toolList) named(tool string) string {
+	s.mu.Lock()
+	_, listed := s.tools[tool]
+	s.mu.Unlock()
+	if !listed || !frame.IsLabel(tool) || s.admission != nil && !s.admission.Named(surface.Key{Kind: surface.Tool, Name: tool}) {
+		return frame.Other
+	}
+	return tool
+}
+
 // illFormed reports whether the tool was left out of the list for its form.
 func (s *toolList) illFormed(tool string) bool {
 	s.mu.Lock()

@@ -107,13 +107,21 @@ func (r *Rules) members() []member {
 		{"http", live, section(r.HTTP.members), "the listener"},
 		{"limits", restart, section(r.Limits.members), "what sessions cost together ([Limits](#limits))"},
 		{"auth", live, section(r.Auth.members).then((*compiler).authSaid).saying(schema{"minProperties": 1}), "who may come in; default: everyone who reaches the listener"},
+		{"console", live, optional(&r.Console, (*Console).members, (*compiler).console), "serves the web console at `/console/` ([console](console.md)); default: it is not served"},
 		{"telemetry", restart, section(r.Telemetry.members), "what is told of the running process"},
 		{"review", live, optional(&r.Review, (*Review).members, (*compiler).review), "the model that judges what servers say of themselves; default: no model"},
 		{"evidence", restart, section(r.Evidence.members).then((*compiler).evidence), "the ledger of decisions ([Evidence](#evidence))"},
 		{"quarantine", live, section(func() []member {
 			return []member{{"recipients", live, recipients(&r.Reviewers),
-				"public keys of age: what is held is kept encrypted to them; default: as it is"}}
+				"public keys of age: what is held is kept encrypted to them; default: as it is"},
+				{"two_persons", live, boolean(&r.TwoPersons, false), "what is held from now on is released only by two persons: one proposes it, and another one confirms it"}}
 		}), "results that wait for a reviewer"},
+		{"captures", live, section(func() []member {
+			return []member{
+				{"for", live, duration(&r.Captures.For, 7*24*time.Hour, time.Minute, 366*24*time.Hour), "how long a capture is kept"},
+				{"total", live, size(&r.Captures.Total, 1<<30, 1<<20, 1<<40), "bytes of all captures; the oldest go first"},
+			}
+		}), "bounds of the texts that `capture` keeps ([Captures](#captures))"},
 		{"webhooks", live, webhooks(r), "receivers that are told what waits for a reviewer ([Webhooks](#webhooks))"},
 		{"policy", live, policySection(&r.Policy), "what becomes of calls and results ([policy](policy.md)); default: no policy"},
 		{"trust", restart, trustSection(&r.Trust), "scores of servers and tools ([trust](trust.md))"},

@@ -25,6 +25,11 @@ limits: {memory: 64MiB, children: 9, children_per_server: 8, children_per_princi
 auth:
   tokens: file:tokens.json
   oauth: {issuers: [{url: https://i.example, name: i, jwks: https://i.example/k, dangerously_untyped: true}], audience: aud, scopes: [s], algorithms: [ES256]}
+console:
+  grants: [{role: viewer, scope: staff}, {role: reviewer, scope: "mail team", servers: [one, two]}, {role: admin, scope: pellucid-admins}]
+  openid: {issuer: https://id.example, client_id: pellucid, client_secret: env:LAB, scopes: [profile], name: sub, groups: roles, dangerously_http_on_loopback: true}
+  idle: 10m
+  life: 8h
 telemetry: {metrics: false, otlp: http://127.0.0.1:4318, log: warn, log_format: json}
 review: {provider: anthropic, url: https://api.example/v1, model: m-1, key: env:LAB, reasoning: true, timeout: 90s, tokens: 16000, chunk_tokens: 4000}
 guard:
@@ -54,6 +59,7 @@ guard:
   severity: {low: 0, medium: 0.2, high: 0.4, critical: 1}
   blame: 0
   quarantine: {scope: server, from: 0.125, for: 36h}
+  context: true
 ground:
   store: file:/var/g.db
   policy: reject
@@ -80,7 +86,9 @@ classifiers:
 webhooks:
   oncall: {url: env:HOOK_URL, secrets: ["env:NEXT_HOOK", "env:HOOK"], events: [call.held, source.blocked], timeout: 2s}
   chat: {url: http://chat.internal.example/hook, secrets: ["env:HOOK"], dangerously_private_network: true, dangerously_plain_http: true}
-defaults: {profile: mcp, frame: meta, validate: off, unverifiable: hold, max_chars: 8, timeout: 1h30m, hold: [nfkc, confusable], classify: [local, b]}
+defaults: {profile: mcp, frame: meta, validate: off, unverifiable: hold, max_chars: 8, timeout: 1h30m, hold: [nfkc, confusable], classify: [local, b], capture: [delivered, arguments], capture_of: [withheld]}
+captures: {for: 36h, total: 2MiB}
+quarantine: {two_persons: true}
 servers:
   one:
     command: ["x \u202e", "", "\U0001F600"]
@@ -93,7 +101,7 @@ servers:
     frame: llm
     llm: {provider: A B+, grounded: true, source: src, model: {t: m, "u v": ""}}
     tools:
-      "a*": {allow: false, profile: faithful, classify: []}
+      "a*": {allow: false, profile: faithful, classify: [], capture: [], capture_of: [passed, dropped]}
       t: {llm: {tag: other-response, model: ""}}
   two: {url: env:KEYED_URL, headers: {authorization: file:/run/secrets/search, X-B: c}, transport: sse, fence: [prompts, any-type], structured: text, tools: {q: {fence: [], structured: keep}}, admission: {pins: audit, wide: true, timeout: 90s}}
   github: {mcp_json: ~/.config/claude/claude_desktop_config.json}

@@ -4,11 +4,13 @@ package rules
 
 import (
 	"errors"
+	"io"
 	"strings"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/egress"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/outbound"
 	"github.com/pellucid-mcp/pellucid/record/witness"
 )
 
@@ -22,6 +24,7 @@ type Evidence struct {
 	Standby   Standby    // what happens while no synchronous standby of the database is left
 	Witnesses *Witnesses // cosign checkpoints; nil: none do
 	Mirror    *Mirror    // where the log is copied to; nil: nowhere
+	Exports   []Export   // what is told of the records
 
 	signer *ledger.Signer // of Key
 }
@@ -175,6 +178,65 @@ func (c *compiler) mirror(p place, m *Mirror, sound bool) bool {
 	return false
 }
 
+// An Export sends the records of the log to a system of others.
+type Export struct {
+	Name          string
+	Format        outbound.Format
+	Path          string // file, absolute
+	Stdout        bool
+	URL           string
+	Authorization Value // of the header; "": none
+	FromBegin     bool
+}
+
+const maxExports = 8
+
+func (e *Export) members() []member {
+	return []member{
+		{"name", restart | needed, checked(&e.Name, "", "a name of 1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or digit", isName), "names the export: its position in the log is stored under it"},
+		{"format", restart, word(&e.Format, outbound.FormatOCSF, []string{"ocsf", "otlp"}, []outbound.Format{outbound.FormatOCSF, outbound.FormatOTLP}), "`ocsf`: findings as JSON lines, of the class Detection Finding of OCSF " + outbound.OCSFVersion + "; `otlp`: every record as a log of OpenTelemetry"},
+		{"path", restart, parsed(&e.Path, "PATH or `file:PATH`", (*compiler).file), "file to append to, of `ocsf`"},
+		{"stdout", restart, boolean(&e.Stdout, false), "write to standard output, of `ocsf`"},
+		{"url", restart, parsed(&e.URL, "an https URL, or an http URL of this machine", (*compiler).serviceURL), "URL to post to; of `otlp` without a path that of logs, `/v1/logs`"},
+		{"authorization", restart, reference(&e.Authorization), "value of the header Authorization, such as `Bearer …`"},
+		{"from", restart, word(&e.FromBegin, false, []string{"now", "begin"}, []bool{false, true}), "where a new export begins: with the next record, or with the first of the log"},
+	}
+}
+
+// export checks what stands together.
+func (c *compiler) export(p place, e *Export) {
+	to := 0
+	for _, is := range []bool{e.Path != "", e.Stdout, e.URL != ""} {
+		if is {
+			to++
+		}
+	}
+	switch {
+	case to != 1:
+		c.report(p, "want one of path, stdout and url")
+	case e.Format == outbound.FormatOTLP && e.URL == "":
+		c.report(p, "otlp needs url")
+	case e.Authorization.text != "" && e.URL == "":
+		c.report(p, "authorization is for url")
+	}
+	for i := range c.out.Evidence.Exports {
+		if o := &c.out.Evidence.Exports[i]; o != e && o.Name == e.Name {
+			c.report(p.at("name"), "another export has this name")
+		}
+	}
+}
+
+// Sink is where the export goes.
+func (e *Export) Sink(stdout io.Writer) (outbound.Sink, error) {
+	switch {
+	case e.Path != "":
+		return outbound.File(e.Path), nil
+	case e.Stdout:
+		return &outbound.Stream{W: stdout}, nil
+	}
+	return outbound.NewHTTP(e.URL, e.Format, e.Authorization.text)
+}
+
 func (c *compiler) kms(p place, k *KMS, sound bool) bool {
 	if !k.set() {
 		c.report(p, "needs region, access_key and secret_key")
@@ -240,6 +302,7 @@ func (e *Evidence) members() []member {
 		{"standby", restart, word(&e.Standby, StandbyWaits, []string{"wait", "go-on"}, []Standby{StandbyWaits, StandbyMissing}), "with mode `required` on Postgres, while no synchronous standby is left: `wait` fails the calls whose records cannot be durable, `go-on` records in the primary alone and says so"},
 		{"witnesses", restart, optional(&e.Witnesses, (*Witnesses).members, (*compiler).witnesses), "witnesses that cosign the checkpoints of the log"},
 		{"mirror", restart, optional(&e.Mirror, (*Mirror).members, (*compiler).mirror), "a copy of the log as static files"},
+		{"export", restart, objects(&e.Exports, maxExports, (*Export).members, (*compiler).export), "systems of others that are told of the records ([Exports](#exports))"},
 	}
 }
 

@@ -98,3 +98,26 @@ func TestEvidencePublished(t *testing.T) {
 		}
 	}
 }
+
+// TestExport: what a file may say of an export.
+func TestExport(t *testing.T) {
+	for text, want := range map[string]string{
+		"{name: a, path: /x}": "",
+		"{name: a, format: otlp, url: http://127.0.0.1:4318}": "",
+		"{name: a, stdout: true, from: begin}":                "",
+		"{path: /x}":                                          "evidence.export[0].name: is missing",
+		"{name: a}":                                           "want one of path, stdout and url",
+		"{name: a, path: /x, stdout: true}":                   "want one of path, stdout and url",
+		"{name: a, format: otlp, path: /x}":                   "otlp needs url",
+		"{name: a, url: http://siem.example}":                 "its host is not this machine",
+		"{name: a, format: xml, path: /x}":                    "ocsf",
+		"{name: \"a b\", path: /x}":                           "want a name",
+		"{name: a, path: /x}, {name: a, stdout: true}":        "another export has this name",
+		"{name: a, path: /x, authorization: \"env:TOKEN\"}":   "authorization is for url",
+	} {
+		_, err := Parse([]byte("version: 1\nevidence: {export: ["+text+"]}\n"), Options{Getenv: func(string) (string, bool) { return "Bearer x", true }})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}

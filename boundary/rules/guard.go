@@ -47,6 +47,7 @@ type Guard struct {
 	Blame              *int // thousandths: from which severity a source loses trust
 	Quarantine         GuardQuarantine
 	Conversations      GuardConversations
+	Context            bool // what the model has read is kept with a call that is held
 }
 
 // A GuardConversations says what the guard keeps of conversations that the provider keeps, too.
@@ -203,6 +204,7 @@ func (g *Guard) members() []member {
 				{"size", live, size(&k.Size, 1<<30, 1<<20, 1<<40), "bytes of all of them; beyond it the oldest go"},
 			}
 		}), "what is kept of conversations that the provider keeps (Responses API)"},
+		{"context", live, boolean(&g.Context, false), "keep the untrusted text that the model has read, encrypted, with a call that waits for a reviewer"},
 	}
 }
 

@@ -270,6 +270,14 @@ func list[T ~string](v *[]T, or []T, most int, want string, valid func(string) b
 	}
 }
 
+// words is a list of different words out of a few.
+func words(v *[]string, of []string) value {
+	x := list(v, nil, len(of), orList(of), func(s string) bool { return slices.Contains(of, s) })
+	x.kind = "list of `" + strings.Join(of, "`, `") + "`"
+	x.schema = schema{"type": "array", "maxItems": len(of), "uniqueItems": true, "items": schema{"enum": of}}
+	return x
+}
+
 // reference is a secret; what it stands for is in no dump.
 func reference(v *Value) value {
 	return value{

@@ -33,6 +33,12 @@ func TestProblems(t *testing.T) {
 	const server = "version: 1\nservers:\n  a:\n    command: [x]\n"
 	const remote = "version: 1\nservers:\n  a:\n    url: https://a.example/mcp\n"
 	for _, x := range []struct{ src, want string }{
+		// The console.
+		{"version: 1\nlisten: 0.0.0.0:0\npublic_url: https://p.example\nauth: {oauth: {issuers: [https://i.example]}}\nconsole: {}\n", "line 5, column 1: console: needs grants: beyond loopback, only people with a grant may come in"},
+		{"version: 1\npublic_url: https://p.example\nconsole: {grants: [{role: viewer, scope: a}]}\n", "line 3, column 1: console: needs openid here or auth above, so that people can sign in"},
+		{"version: 1\nconsole: {grants: [{role: owner, scope: a}]}\n", "line 2, column 27: console.grants[0].role: want viewer, reviewer or admin: \"owner\""},
+		{"version: 1\nconsole: {openid: {issuer: 'https://i.example', client_id: x}}\n", "line 2, column 11: console.openid: needs public_url, to which the provider leads the browser back"},
+
 		// The file.
 		{"", "version: is missing: want version: 1"},
 		{"# nothing\n", "version: is missing: want version: 1"},

@@ -19,6 +19,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/platform/capture"
+	"github.com/pellucid-mcp/pellucid/record/captures"
 	"github.com/pellucid-mcp/pellucid/record/trust"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
@@ -34,17 +35,21 @@ type Rules struct {
 	HTTP      HTTP
 	Limits    Limits
 	Auth      Auth
+	Console   *Console // nil: it is not served
 	Telemetry Telemetry
 	Review    *Review // nil: no model is asked
 	Evidence  Evidence
 	Reviewers *capture.Recipients // of what is held; nil: it is kept as it is
-	Webhooks  map[string]*Webhook // by name
-	Policy    *Policy             // nil: none
-	Trust     trust.Options
-	Guard     *Guard  // of pellucid guard; a gateway does not use it. nil: nothing is said
-	Ground    *Ground // nil: the adapter is not served, or with what is usual
-	admission Admission
-	Tokens    *scrub.TokenTable // nil: those of this version
+	Captures  captures.Limits     // of texts of calls
+
+	TwoPersons bool                // a release needs two persons
+	Webhooks   map[string]*Webhook // by name
+	Policy     *Policy             // nil: none
+	Trust      trust.Options
+	Guard      *Guard  // of pellucid guard; a gateway does not use it. nil: nothing is said
+	Ground     *Ground // nil: the adapter is not served, or with what is usual
+	admission  Admission
+	Tokens     *scrub.TokenTable // nil: those of this version
 
 	Classifiers map[string]*Classifier // by name; Local is always there
 

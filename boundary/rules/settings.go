@@ -34,6 +34,8 @@ type settings struct {
 	hold        []finding.Code
 	privileged  bool
 	classifiers []string
+	capture     []string // words of captureParts
+	captureOf   []string
 	llm         llmSettings
 }
 
@@ -63,6 +65,10 @@ var (
 	Modes = Words[policy.Mode]{[]string{"enforce", "audit", "off"}, []policy.Mode{policy.Enforce, policy.Audit, policy.Off}}
 
 	// Of a tool the last of fenceWords alone can be said: it reads no resource.
+	// Captured are the texts of a call, and the verdicts on it.
+	captureParts    = []string{"arguments", "received", "delivered"}
+	captureVerdicts = []string{string(gateway.Passed), string(gateway.Changed), string(gateway.Withheld), string(gateway.Dropped)}
+
 	fenceWords      = []string{"resources", "prompts", anyType}
 	structuredWords = []string{"keep", "text"}
 )
@@ -86,12 +92,23 @@ func (s *settings) members(r *Rules, at level) []member {
 		{"hold", live, codes(&s.hold), "hold a tool's result for review where one of these is found in it, `hidden-tag` for one ([scrub](scrub.md)), instead of delivering it without"},
 		{"classify", live, list(&s.classifiers, []string{Local}, maxOfTool, "the name of a classifier of this file, or local",
 			func(name string) bool { return r.Classifiers[name] != nil }), "classifiers that judge results; `[]`: no classifier"},
+		{"capture", live, words(&s.capture, captureParts), "texts of calls that are kept, encrypted, for a reviewer: `arguments` (of a result that is held too), `received`, `delivered`; default: none ([Captures](#captures))"},
+		{"capture_of", live, words(&s.captureOf, captureVerdicts), "the verdicts of calls of which `capture` keeps texts, beside results that are held; default: none"},
 	}...)
 	if at != ofDefaults {
 		out = append(out, member{"llm", live, section(func() []member { return s.llm.members(at) }).when(func() bool { return s.llm.provider != "" }),
 			"whose text `frame: llm` says it is ([LLM](#llm))"})
 	}
 	return out
+}
+
+// NewCapture is what is kept by the words of capture and capture_of.
+func NewCapture(parts, of []string) gateway.Capture {
+	c := gateway.Capture{Arguments: slices.Contains(parts, "arguments"), Received: slices.Contains(parts, "received"), Delivered: slices.Contains(parts, "delivered")}
+	for _, v := range of {
+		c.Of = append(c.Of, gateway.Verdict(v))
+	}
+	return c
 }
 
 // codes are those of findings, in order.
@@ -205,6 +222,7 @@ func (c *compiler) tool(s settings, p place) *Tool {
 		Rule: gateway.Rule{
 			Denied: s.denied, Profile: s.profile, Frame: s.frame, Framing: s.framing, MaxChars: s.maxChars,
 			Timeout: s.timeout, Validation: s.validation, Hold: s.hold, Unprivileged: !s.privileged,
+			Capture: NewCapture(s.capture, s.captureOf),
 		},
 		Classifiers: s.classifiers,
 	}

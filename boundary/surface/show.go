@@ -33,6 +33,9 @@ func (f Field) ShowAll() (old, new string) {
 	return visible(f.old, ascii), visible(f.new, ascii)
 }
 
+// Raw returns both sides as they are: third-party text, for a page that marks what is hidden in it.
+func (f Field) Raw() (old, new string) { return f.old, f.new }
+
 // excerpts are both sides around what differs.
 func (f Field) excerpts() (old, new string) {
 	shorter := min(len(f.old), len(f.new))

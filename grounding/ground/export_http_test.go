@@ -45,5 +45,5 @@ func Fence(k frame.Key, answer []byte) string {
 	if err != nil {
 		panic(err)
 	}
-	return (&mcpServer{o: MCPOptions{Key: k}, plain: plain}).fence(toolGround, answer)
+	return (&mcpServer{o: MCPOptions{Key: func() frame.Key { return k }}, plain: plain}).fence(toolGround, answer)
 }

@@ -34,7 +34,7 @@ func (s *mcpServer) fence(tool string, answer []byte) string {
 		text = escaped
 		s.plain.Scrub(text, &res)
 	}
-	return s.o.Key.Fence(frame.Origin{Server: serverName, Tool: tool}, res.Clean)
+	return s.o.Key().Fence(frame.Origin{Server: serverName, Tool: tool}, res.Clean)
 }
 
 // escape writes the parts of text, which is JSON, that events are about as \uXXXX.

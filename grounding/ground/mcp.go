@@ -19,8 +19,8 @@ import (
 
 // MCPOptions are how an Adapter is offered over MCP.
 type MCPOptions struct {
-	Key     frame.Key // of the fences around text blocks
-	Version string    // of the server, for serverInfo
+	Key     func() frame.Key // of the fences around text blocks, as it is now
+	Version string           // of the server, for serverInfo
 }
 
 const (

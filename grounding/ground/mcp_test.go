@@ -32,7 +32,7 @@ var fenceKey = func() frame.Key {
 	return k
 }()
 
-var mcpOptions = ground.MCPOptions{Key: fenceKey, Version: "1.2.3"}
+var mcpOptions = ground.MCPOptions{Key: func() frame.Key { return fenceKey }, Version: "1.2.3"}
 
 // overHTTP and overStdio are the two ways in.
 func overHTTP(t *testing.T, a *ground.Adapter) mcp.Transport {

@@ -40,8 +40,10 @@ var errAway = errors.New("away")
 func (d *database) BeatReplica(_ context.Context, row replica.Row, _ bool) (out []replica.Row, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.away {
+	if _, there := d.rows[row.ID]; d.away {
 		return nil, errAway
+	} else if !there && row.Beat != 1 {
+		return nil, replica.ErrRemoved
 	}
 	d.rows[row.ID] = row
 	for _, r := range d.rows {
@@ -50,13 +52,14 @@ func (d *database) BeatReplica(_ context.Context, row replica.Row, _ bool) (out 
 	return out, nil
 }
 
-func (d *database) RemoveReplica(_ context.Context, id string, beat int64) error {
+func (d *database) RemoveReplica(_ context.Context, id string, beat int64) (bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if beat == replica.Any || d.rows[id].Beat == beat {
+	r, there := d.rows[id]
+	if there = there && (beat == replica.Any || r.Beat == beat); there {
 		delete(d.rows, id)
 	}
-	return nil
+	return there, nil
 }
 
 func (d *database) Session(_ context.Context, id string) (session.Record, error) {
@@ -100,8 +103,8 @@ func (d *database) ClaimSession(_ context.Context, r session.Record, owner strin
 	return true, nil
 }
 
-func (d *database) KeepSession(context.Context, session.Record) error { return nil }
-func (d *database) SweepSessions(context.Context, time.Time) error    { return nil }
+func (d *database) KeepSession(context.Context, session.Record) error   { return nil }
+func (d *database) SweepSessions(context.Context, time.Time, int) error { return nil }
 func (d *database) EndSession(_ context.Context, r session.Record) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -48,6 +48,9 @@ func (f *Forwarder) owner(ctx context.Context, s *session.Session) (owner, error
 	return own, nil
 }
 
+// Released is told that this replica has let go of a session.
+func (f *Forwarder) Released(id string) { f.owners.forget(id) }
+
 // owner is a replica that has a session.
 type owner struct {
 	id    string // "": none

@@ -43,8 +43,13 @@ func (b *Book) Open(token string) (*Session, error) { return b.tokens.Open(token
 // Server returns the sessions with one server; "" stands for all servers as one.
 func (b *Book) Server(name string) wire.Registry { return &registry{b, name} }
 
-// Sweep removes what is kept of sessions whose time is over.
-func (b *Book) Sweep(ctx context.Context) error { return b.store.SweepSessions(ctx, b.tokens.now()) }
+// MaxRecords is the number of records of one principal that stay, beside those of sessions that are open.
+const MaxRecords = 10_000
+
+// Sweep removes what is kept of sessions whose time is over, and what is more than MaxRecords.
+func (b *Book) Sweep(ctx context.Context) error {
+	return b.store.SweepSessions(ctx, b.tokens.now(), MaxRecords)
+}
 
 // registry is the wire.Registry of one server.
 type registry struct {

@@ -68,7 +68,7 @@ func (m *memory) EndSession(_ context.Context, r Record) error {
 	return m.KeepSession(context.Background(), r)
 }
 
-func (m *memory) SweepSessions(context.Context, time.Time) error { return m.away }
+func (m *memory) SweepSessions(context.Context, time.Time, int) error { return m.away }
 
 func book(t *testing.T, m *memory, fills ...byte) *Book {
 	b := NewBook(testRing(t, fills...), m, BookOptions{Principal: func(owner string) string { p, _, _ := strings.Cut(owner, " "); return p }})
@@ -163,5 +163,48 @@ func TestBookFence(t *testing.T) {
 	}
 	if err := r.Keep(t.Context(), id, "", wire.SessionState{Level: "info"}); !errors.Is(err, ErrFence) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestBookClocks: processes whose clocks differ by five minutes bring each other's sessions back, and keep what has
+// changed of them; a session ends by the clock of the process that is asked.
+func TestBookClocks(t *testing.T) {
+	const skew, life = 5 * time.Minute, time.Hour
+	at := time.Now()
+	for name, off := range map[string][2]time.Duration{"the first is fast": {skew, -skew}, "the first is slow": {-skew, skew}, "both agree": {}} {
+		t.Run(name, func(t *testing.T) {
+			m := &memory{rows: map[string]Record{}}
+			var now [2]time.Time
+			var r [2]wire.Registry
+			for i := range r {
+				b := book(t, m, 1)
+				b.tokens.life, b.tokens.now = life, func() time.Time { return now[i] }
+				now[i], r[i] = at.Add(off[i]), b.Server("files")
+			}
+			o := wire.Opening{Principal: "ann tools:call", Params: []byte(`{"a":1}`), Version: "2025-11-25"}
+			id, err := r[0].Name(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range 4 {
+				state := wire.SessionState{Level: "info", Subscriptions: []string{strings.Repeat("u", i+1)}}
+				if err := r[i%2].Keep(t.Context(), id, o.Principal, state); err != nil {
+					t.Fatal(err)
+				}
+				if got, err := r[1-i%2].Find(t.Context(), id, o.Principal); err != nil || !reflect.DeepEqual(got.SessionState, state) {
+					t.Errorf("%+v, %v", got, err)
+				}
+			}
+			for i := range r {
+				now[i] = at.Add(off[0] + life - time.Minute)
+				if _, err := r[i].Find(t.Context(), id, o.Principal); err != nil {
+					t.Errorf("%d: a minute before its end: %v", i, err)
+				}
+				now[i] = at.Add(off[0] + life + time.Second)
+				if _, err := r[i].Find(t.Context(), id, o.Principal); !errors.Is(err, wire.ErrNoSession) {
+					t.Errorf("%d: after its end: %v", i, err)
+				}
+			}
+		})
 	}
 }

@@ -54,6 +54,8 @@ type Store interface {
 	// EndSession notes until r.Until that the client has ended the session, and erases its state.
 	EndSession(ctx context.Context, r Record) error
 	// SweepSessions removes the records whose time is over, and may remove others that hold nothing but an
-	// owner that is gone.
-	SweepSessions(ctx context.Context, now time.Time) error
+	// owner that is gone. Of a principal with more than most records it removes those that are least
+	// needed, and of these the oldest: first the ones that hold nothing, then those of sessions that have ended,
+	// then those with a state. It leaves the records of sessions that a process has which lives.
+	SweepSessions(ctx context.Context, now time.Time, most int) error
 }

@@ -4,7 +4,6 @@ package wire
 
 import (
 	"encoding/base64"
-	"net/http"
 	"strconv"
 	"strings"
 
@@ -110,11 +109,14 @@ func parseAsks(s string) (ids []ID, ok bool) {
 // resume attaches the response to the stream that a client wants to go on with, or answers it. A
 // session that may have lived in another process has streams that this one does not know: the client's
 // listening stream begins anew, and requests without an answer get an error.
+//
+// A client that has had all of a stream gets status 405. The revisions allow an event stream or 405 in answer to GET, and
+// SDKs come again after an empty event stream, without an id: they would take their listening stream from themselves.
 func (x *exchange) resume(s *FrontSession, id eventID) (st *stream, turn int, ok bool) {
 	if id.life == s.life {
 		if st, turn, ok = s.attach(id.stream, id.no, id.given); ok && id.given && s.life != "" && st.delivered() {
 			st.release(turn)
-			x.w.WriteHeader(http.StatusNoContent) // "come no more"
+			x.reject(ID{}, errOver)
 			return nil, 0, false
 		}
 		if ok || s.life == "" || id.stream == 0 {
@@ -133,7 +135,7 @@ func (x *exchange) resume(s *FrontSession, id eventID) (st *stream, turn int, ok
 		}
 		return st, turn, ok
 	case len(id.asks) == 0:
-		x.w.WriteHeader(http.StatusNoContent)
+		x.reject(ID{}, errOver)
 	default:
 		x.answerLost(id)
 	}

@@ -69,7 +69,9 @@ func (x *exchange) forward(of Forwardable) bool {
 	case Answered:
 		return true
 	case Unreachable:
-		why = errNoOwner
+		if why = errNoOwner; of.Begins {
+			why = errNotBegun
+		}
 	}
 	switch x.r.Method {
 	case http.MethodPost:
@@ -97,6 +99,13 @@ func (f *Front) drop(id string) {
 	if s != nil && s.endUnlessOwes() {
 		s.Close()
 	}
+}
+
+// IDs are those of the legacy sessions that are open here or on their way back.
+func (f *Front) IDs() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.AppendSeq(slices.Collect(maps.Keys(f.sessions)), maps.Keys(f.reviving))
 }
 
 // DropIf ends the sessions here whose ids the condition holds for: they go on in another process.

@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -139,5 +140,57 @@ func TestAsks(t *testing.T) {
 	}
 	if got := string(LostEvents([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`), strictjson.Limits{})); !strings.HasPrefix(got, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":7410,") || !strings.HasSuffix(got, "}\n\n") {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestForwarderUnnamed: where other processes must be able to serve a session, one of which they cannot be
+// told does not begin, however the answer to initialize arrives: its id would be known here only.
+func TestForwarderUnnamed(t *testing.T) {
+	const result = `{"protocolVersion":"2025-11-25","capabilities":{}}`
+	for name, deal := range map[string]func(v *server, m *Message){
+		"a body":                func(v *server, m *Message) { a := NewResult(m.ID, []byte(result)); a.Whole = true; v.write(a) },
+		"an event":              func(v *server, m *Message) { v.result(m, result) },
+		"a notification before": func(v *server, m *Message) { v.notify(m.ID, "soon"); v.result(m, result) },
+		"a server that takes its time": func(v *server, m *Message) {
+			time.Sleep(150 * time.Millisecond)
+			_ = v.s.Write(t.Context(), NewResult(m.ID, []byte(result)))
+		},
+		"a server that does not answer":  func(*server, *Message) {},
+		"a server that refuses, in time": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, next := processes(t, func(o *FrontOptions) {
+				o.Forwarder = &elsewhere{}
+				o.keepAlive = 20 * time.Millisecond
+				if strings.HasPrefix(name, "a body") || strings.HasPrefix(name, "an event") || deal == nil {
+					o.keepAlive = time.Minute
+				}
+			})
+			l.goAway(errors.New("no store"))
+			b := next()
+			want := `"code":7409`
+			if deal == nil {
+				deal, want = func(v *server, m *Message) { v.write(NewError(m.ID, []byte(`{"code":7603,"message":"refused"}`))) }, `"code":7603`
+			}
+			got := make(chan *http.Response, 1)
+			go func() { got <- b.post(initializeBody) }()
+			v := b.next()
+			deal(v, v.read())
+			resp := <-got
+			if body := all(t, resp); resp.StatusCode != http.StatusOK || resp.Header.Get("Mcp-Session-Id") != "" ||
+				!strings.Contains(body, `"id":0,"error":{`+want) || strings.Contains(body, "protocolVersion") {
+				t.Errorf("%d %v %q", resp.StatusCode, resp.Header, body)
+			}
+			if m, err := v.conn.Read(t.Context()); !errors.Is(err, io.EOF) {
+				t.Errorf("the server is still served: %v, %v", m, err)
+			}
+			if b.f.Sessions() != 0 {
+				t.Errorf("%d sessions", b.f.Sessions())
+			}
+			l.goAway(nil)
+			if _, id := b.begin("2025-11-25"); !strings.HasPrefix(id, "session-") {
+				t.Errorf("the next session is %q", id)
+			}
+		})
 	}
 }

@@ -19,7 +19,7 @@ const handOver = time.Second
 // nothing has been written, if the session is over; the messages are the caller's then.
 func (p *pump) ask(all ...*Message) bool {
 	if p.st.primeFirst() && !p.began {
-		p.begin(-1)
+		_ = p.begin(-1) // the session has its name
 		p.prime()
 		p.flush()
 	}

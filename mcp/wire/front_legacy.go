@@ -56,7 +56,12 @@ func (x *exchange) legacy(m *Message, version string) {
 		if !s.survives() {
 			break
 		}
-		x.f.forget(s) // it comes back
+		x.f.forget(s)                            // it comes back
+		if x.began && x.f.opt.Forwarder != nil { // the answer of another process would stand in the midst of a stream
+			m.Release()
+			x.turnAway(asked, errNoOwner)
+			return
+		}
 		if x.forwardSession() {
 			m.Release()
 			return
@@ -194,8 +199,8 @@ func (x *exchange) get() {
 	s.enter()
 	defer s.leave()
 	p := pump{exchange: x, st: st, turn: turn, stream: true}
-	p.begin(-1)
-	_ = p.flush() // the client learns that the stream goes on
+	_ = p.begin(-1) // the session has its name
+	_ = p.flush()   // the client learns that the stream goes on
 	p.run()
 }
 

@@ -105,9 +105,10 @@ func (p *pump) asBody(e *queued) bool {
 	if status == http.StatusOK && !e.m.Whole {
 		return false
 	}
-	p.sessionHeader(false)
-	p.whole(status, e.m)
-	p.started = true
+	if p.sessionHeader(false) {
+		p.whole(status, e.m)
+		p.started = true
+	}
 	e.m.Release()
 	return true
 }
@@ -128,19 +129,21 @@ func statusOf(m *Message) int {
 }
 
 // begin writes the header of a stream of known length, or of an open one if it
-// is negative.
-func (p *pump) begin(length int) {
+// is negative. The error is errNoName.
+func (p *pump) begin(length int) error {
+	if !p.sessionHeader(length < 0) {
+		return errNoName
+	}
 	h := p.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("X-Accel-Buffering", "no")
-	p.sessionHeader(length < 0)
 	if length >= 0 {
 		h.Set("Content-Length", strconv.Itoa(length))
 	}
 	p.started = true
 	if length >= 0 {
-		return
+		return nil
 	}
 	p.deadline()
 	p.w.WriteHeader(http.StatusOK)
@@ -149,14 +152,29 @@ func (p *pump) begin(length int) {
 		p.prime()
 		p.flush()
 	}
+	return nil
 }
 
+// errNoName is that of a response that was ended because its session has no id that other processes know.
+var errNoName = errors.New("wire: the session has no name")
+
 // sessionHeader names the session in the answer to initialize: once the server has agreed to a
-// version, or early, where something goes out before that: later there is no header.
-func (p *pump) sessionHeader(early bool) {
-	if p.first && (early || p.st.s.negotiated() != "") {
-		p.w.Header().Set(headerSession, p.st.s.name(p.r.Context()))
+// version, or early, where something goes out before that: later there is no header. It reports false
+// where the session cannot be named: the client has been told to try again, and the session has ended.
+func (p *pump) sessionHeader(early bool) bool {
+	if !p.first || !early && p.st.s.negotiated() == "" {
+		return true
 	}
+	id, ok := p.st.s.name(p.r.Context())
+	if !ok {
+		p.started = true
+		p.turnAway(p.asked, errNotBegun)
+		p.f.forget(p.st.s)
+		p.st.s.end()
+		return false
+	}
+	p.w.Header().Set(headerSession, id)
+	return true
 }
 
 // prime gives a silent stream something to be asked for again by.
@@ -200,7 +218,9 @@ func (p *pump) event(e *queued, last bool) error {
 		if last {
 			length = len(head) + len(body) + len(eventEnd)
 		}
-		p.begin(length)
+		if err := p.begin(length); err != nil {
+			return err
+		}
 	}
 	for _, b := range [...][]byte{head, body, eventEnd} {
 		if _, err := p.w.Write(b); err != nil {
@@ -217,7 +237,9 @@ var eventEnd = []byte("}\n\n")
 func (p *pump) keepAlive() error {
 	p.deadline()
 	if !p.started {
-		p.begin(-1)
+		if err := p.begin(-1); err != nil {
+			return err
+		}
 		if err := p.prime(); err != nil {
 			return err
 		}
@@ -236,7 +258,7 @@ func (p *pump) finish() {
 	case p.st.owes():
 		p.turnAway(p.asked, p.cutShort())
 	default: // the client has cancelled its request
-		p.begin(0)
+		_ = p.begin(0)
 	}
 }
 

@@ -21,6 +21,7 @@ type rejection struct {
 var (
 	errAllow       = rejection{status: http.StatusMethodNotAllowed, code: CodeInvalid, text: "method not allowed", allow: "GET, POST, DELETE"}
 	errAllowModern = rejection{status: http.StatusMethodNotAllowed, code: CodeInvalid, text: "method not allowed in this revision", allow: "POST"}
+	errOver        = rejection{status: http.StatusMethodNotAllowed, code: CodeInvalid, text: "the stream has ended, and nothing of it is left to send", allow: "POST, DELETE"}
 	errMedia       = rejection{status: http.StatusUnsupportedMediaType, code: CodeInvalid, text: "Content-Type is not application/json"}
 	errCoding      = rejection{status: http.StatusUnsupportedMediaType, code: CodeInvalid, text: "Content-Encoding is not accepted"}
 	errAccept      = rejection{status: http.StatusNotAcceptable, code: CodeInvalid, text: "Accept has to name application/json and text/event-stream"}
@@ -32,6 +33,7 @@ var (
 	errNoServer    = rejection{status: http.StatusServiceUnavailable, code: codeOverloaded, text: "the server is not available"}
 	errNotRead     = rejection{status: http.StatusServiceUnavailable, code: codeNotKept, text: "what is kept of the session cannot be read: try again"}
 	errNotKept     = rejection{status: http.StatusServiceUnavailable, code: codeNotKept, text: "the session's state cannot be stored: try again"}
+	errNotBegun    = rejection{status: http.StatusServiceUnavailable, code: codeNotKept, text: "the session cannot be stored, and so it did not begin: try again"}
 	errLost        = rejection{status: http.StatusServiceUnavailable, code: codeLost, text: "the connection to the server ended before its answer came: it is not known whether the request was carried out"}
 	errNoID        = rejection{status: http.StatusBadRequest, code: codeNoSession, text: "Mcp-Session-Id is missing"}
 	errNoSession   = rejection{status: http.StatusNotFound, code: codeNoSession, text: "no such session"}

@@ -63,8 +63,8 @@ func (x *exchange) revive(id, version string, m *Message) (*FrontSession, *rejec
 		case <-r.done:
 			return r.s, r.bad
 		case <-found:
-			if found = nil; m != nil && m.Kind == Request && r.version >= firstWithPrimes {
-				x.primeForRevival(m)
+			if found = nil; m != nil && m.Kind == Request && !x.began && r.version >= firstWithPrimes {
+				x.primeForRevival(m) // once: the session may have made room for another just after it came back
 			}
 		case <-x.r.Context().Done():
 			return nil, &errNoServer // the answer is not read
@@ -83,7 +83,7 @@ func (x *exchange) primeForRevival(m *Message) {
 		return
 	}
 	p := pump{exchange: x, st: st}
-	p.begin(-1)
+	_ = p.begin(-1) // not of a session that begins
 	_ = p.prime()
 	_ = p.flush()
 	x.began = true
@@ -150,7 +150,7 @@ func (s *FrontSession) restore(k *Kept) *rejection {
 	s.named, s.revived, s.state = true, true, k.SessionState
 	s.opening = k.Params
 	s.mu.Unlock()
-	m, err := s.ask(revivalWait, methodInitialize, k.Params)
+	m, err := s.ask(revivalWait, methodInitialize, k.again())
 	if err != nil {
 		s.f.notice("a session could not be brought back: " + finding.Quote(err.Error()))
 		return &errNoServer
@@ -173,6 +173,18 @@ func (s *FrontSession) restore(k *Kept) *rejection {
 	s.renew(&k.SessionState)
 	s.announce(m.Result.Get("capabilities"), k.Level)
 	return nil
+}
+
+// again are the parameters by which the session is begun anew: those of the client, with the version that was
+// negotiated. A server that has learnt newer versions meanwhile would choose the one that the client proposed.
+func (k *Kept) again() []byte {
+	var doc strictjson.Doc
+	if k.Version == "" || doc.Reset(k.Params, strictjson.Limits{}) != nil {
+		return k.Params
+	}
+	var e strictjson.Edits
+	e.Append(doc.Root(), "protocolVersion", strictjson.AppendQuote(nil, k.Version))
+	return e.Apply(nil, doc.Root())
 }
 
 // renew sets the log level and the subscriptions again. A server that does not take them is no reason
@@ -266,7 +278,9 @@ func (s *FrontSession) lookForAnswer(m *Message) bool {
 }
 
 // name gives the session its id for the client, once. Without a registry it has had one from the start.
-func (s *FrontSession) name(ctx context.Context) string {
+// Where the registry fails, a session of a process that is the only one goes on without it; ok is false
+// where there are others: a session that only this process knows would be lost with the next request.
+func (s *FrontSession) name(ctx context.Context) (id string, ok bool) {
 	s.mu.Lock()
 	named, o := s.named || s.f.opt.Registry == nil || s.opening == nil, Opening{Principal: s.Principal, Params: s.opening, Version: s.version}
 	s.mu.Unlock()
@@ -274,15 +288,19 @@ func (s *FrontSession) name(ctx context.Context) string {
 		ctx, stop := context.WithTimeout(ctx, registryWait)
 		defer stop()
 		id, err := s.f.opt.Registry.Name(ctx, o)
-		if err != nil {
-			s.f.notice("a session will not outlive this process: " + finding.Quote(err.Error()))
-		} else {
+		switch {
+		case err == nil:
 			s.f.rename(s, id)
+		case s.f.opt.Forwarder != nil:
+			s.f.notice("a session did not begin, because other replicas could not be told of it: " + finding.Quote(err.Error()))
+			return "", false
+		default:
+			s.f.notice("a session will not outlive this process: " + finding.Quote(err.Error()))
 		}
 	}
 	s.f.mu.Lock()
 	defer s.f.mu.Unlock()
-	return s.id
+	return s.id, true
 }
 
 // rename replaces an id that the client has not seen.

@@ -280,6 +280,42 @@ func TestReviveLater(t *testing.T) {
 	}
 }
 
+// TestReviveUpgraded: a server that has learnt newer versions of the protocol since the session began is asked for
+// the version that the client speaks, and the session goes on. With a server that no longer speaks it, the session ends.
+func TestReviveUpgraded(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		knows string // the newest version that the server has when the session comes back
+		goes  bool
+	}{
+		{"newer", "2025-11-25", true},
+		{"the same", "2025-06-18", true},
+		{"older", "2025-03-26", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, next := processes(t)
+			_, id := next().begin("2025-06-18") // the client has proposed 2025-11-25
+			two := next()
+			got := make(chan string)
+			go func() { got <- all(t, two.post(listBody, "Mcp-Session-Id", id, "Mcp-Protocol-Version", "2025-06-18")) }()
+			v := two.next()
+			m := v.read()
+			asked := m.Params.Get("protocolVersion").Text()
+			v.result(m, `{"protocolVersion":"`+min(asked, tt.knows)+`","capabilities":{}}`)
+			if asked != "2025-06-18" || string(m.Params.Raw()) != `{"protocolVersion":"2025-06-18"}` {
+				t.Errorf("the server is asked by %s", m.Params.Raw())
+			}
+			if tt.goes {
+				v.read() // initialized
+				v.result(v.read(), `{"tools":[]}`)
+			}
+			if body := <-got; strings.Contains(body, `"tools":[]`) != tt.goes || strings.Contains(body, "7407") == tt.goes {
+				t.Errorf("%q", body)
+			}
+		})
+	}
+}
+
 // TestReviveStream: a stream that broke with its process ends with one clear error for each request of it.
 func TestReviveStream(t *testing.T) {
 	_, next := processes(t)
@@ -309,8 +345,8 @@ func TestReviveStream(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(body, "id: ")
 	last, _, _ := strings.Cut(rest, "\n")
-	if again = two.do(t.Context(), http.MethodGet, "", append(session, "Last-Event-Id", last)...); again.StatusCode != http.StatusNoContent {
-		t.Errorf("after that: %d", again.StatusCode)
+	if again = two.do(t.Context(), http.MethodGet, "", append(session, "Last-Event-Id", last)...); again.StatusCode != http.StatusMethodNotAllowed || again.Header.Get("Allow") != "POST, DELETE" {
+		t.Errorf("after that: %d %v", again.StatusCode, again.Header)
 	}
 	for _, bad := range []string{"x", "AAAABBBBCC.1-0.", "AAAABBBBCC.1-0.W10", "AAAABBBBCC.1-0.WzFdXQ", "aaaabbbbcc.1-0", "AAAABBBBCC.1-0." + strings.Repeat("A", 4000)} {
 		if again = two.do(t.Context(), http.MethodGet, "", append(session, "Last-Event-Id", bad)...); again.StatusCode != http.StatusBadRequest {

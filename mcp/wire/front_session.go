@@ -3,7 +3,7 @@
 package wire
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -265,8 +265,8 @@ func (s *FrontSession) open(requests ...*Message) (*stream, error) {
 		}
 		if s.Era == Legacy && m.Method == methodInitialize {
 			s.initialize = m.ID
-			if p := m.Params.Raw(); s.f.opt.Registry != nil && len(p) > 0 && len(p) <= maxOpening {
-				s.opening = bytes.Clone(p)
+			if p := m.Params.Raw(); s.f.opt.Registry != nil && len(p) <= maxOpening {
+				s.opening = []byte(cmp.Or(string(p), "{}"))
 			}
 		}
 		st.endless = st.endless || m.Method == methodListen

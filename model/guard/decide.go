@@ -155,7 +155,7 @@ func (d *decider) decide(ctx context.Context, a *answer) {
 	}
 	args = append(args, "ms", time.Since(start).Milliseconds(), "evidence", d.x.id)
 	if d.out.recorded {
-		args = append(args, "run", "pellucid ledger show "+d.x.id)
+		args = append(args, "run", "pellucid ledger show "+d.x.id+g.o.Flag)
 	}
 	g.o.Log.Info("the guard decided on the call of a tool that the model proposed", args...)
 }
@@ -341,6 +341,7 @@ func (d *decider) ask(ctx context.Context, call hold.Digest) {
 	}
 	err = d.g.o.Hooks.Desk.Hold(context.WithoutCancel(ctx), hold.Item{
 		ID: d.x.id, Server: DeskServer, Tool: d.tool(), Principal: d.x.principal, Rule: hold.GuardCall, Code: finding.Denied, Call: call, Body: body,
+		Question: d.context(),
 	})
 	if err != nil {
 		d.g.o.Log.Warn("a call could not be put into the queue for a reviewer", "evidence", d.x.id)

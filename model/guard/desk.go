@@ -33,6 +33,39 @@ type shownArgument struct {
 	Instead []string `json:"instead,omitempty"`
 }
 
+// A shownSegment is what a reviewer sees of a piece of the context. Text is third-party text.
+type shownSegment struct {
+	ID     string `json:"id"`
+	Source string `json:"source"`
+	Bytes  int    `json:"bytes"`
+	Text   string `json:"text,omitempty"` // the beginning of it
+}
+
+// Bounds of the context that is kept with a held call, in bytes of text.
+const (
+	maxSegment = 16 << 10
+	maxContext = 256 << 10
+)
+
+// context is the document of what the model has read; nil: it is not kept.
+func (d *decider) context() []byte {
+	if !d.g.o.Hooks.Context || d.assembly == nil {
+		return nil
+	}
+	list, left := []shownSegment{}, maxContext
+	for i := range d.assembly.Segments {
+		s := &d.assembly.Segments[i]
+		text := strings.ToValidUTF8(s.Text[:min(len(s.Text), maxSegment, left)], "")
+		left -= len(text)
+		list = append(list, shownSegment{s.ID, s.Source.Label(), len(s.Text), text})
+	}
+	b, err := json.Marshal(list)
+	if err != nil {
+		return nil
+	}
+	return hold.Question{ID: d.x.id, Context: b}.Document()
+}
+
 func (d *decider) shown() (out []shownCall) {
 	for i := range d.targets {
 		t := &d.targets[i]

@@ -38,6 +38,8 @@ import (
 // Options are what a Guard is made of. Upstream has to be set; zero members stand
 // for the values named.
 type Options struct {
+	// Flag is " --db X", which the commands in log lines need to find the store; "" where they find it without.
+	Flag string
 	// Upstream is the provider: https://api.openai.com/v1. What clients ask for under
 	// /v1 is asked for under its path; without one, under /v1. What they ask for under
 	// /model is asked for under its path and /model. It is https unless its host is this

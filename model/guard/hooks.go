@@ -53,7 +53,9 @@ type Approvals interface {
 // sources that a verified fence names are told to Quarantine and Blame: anything
 // else would let one server speak for another.
 type Hooks struct {
-	Sink       Sink
+	Sink Sink
+	// Context: the untrusted text that the model has read is kept with a call that is held.
+	Context    bool
 	Quarantine Quarantine
 	// Quarantined reports whether the text of a source is withheld from now on. While it stands
 	// in a context, no rule and no approval lets a call pass. nil: of no source.

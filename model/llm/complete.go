@@ -257,7 +257,7 @@ func (c *completion) release(err *Error) {
 func (c *completion) settle(u format.Usage, x *exchange, err *Error) Micros {
 	how, cost := settleGuessed, Micros(0)
 	switch {
-	case u.Known:
+	case u.Known && u.Input+u.Output > 0: // some servers say 0 where they have not counted
 		how, cost = settleUsage, c.e.o.Prices.Cost(u)
 	case err != nil && (x.status >= 300 || x.unsent || err.Code == CodeCertificate || err.Code == CodeNotOnTape):
 		how = settleFree // an error costs nothing, but an answer that was cut does

@@ -123,6 +123,14 @@ func (p *Rules) Decide(in *policy.Input) policy.Ruling {
 	defer h.Release()
 	e := h.Value()
 	e.begin(in)
+	d := p.decide(e, rules, nil)
+	e.in = nil
+	return d
+}
+
+// decide asks the rules of a direction, the strictest first. undecided, if not nil, is told of the
+// rules that depend on what is not known.
+func (p *Rules) decide(e *evaluation, rules []*rule, undecided func(r *rule)) policy.Ruling {
 	var d policy.Ruling
 	for _, r := range rules {
 		// The rest wants no more than r does, unless it fails.
@@ -131,6 +139,9 @@ func (p *Rules) Decide(in *policy.Input) policy.Ruling {
 		}
 		out := r.out
 		switch matched, err := e.matches(r); {
+		case undecided != nil && errors.Is(err, errUnknown):
+			undecided(r)
+			continue
 		case err != nil:
 			out = policy.Match{Action: p.onError, Rule: r.out.Rule, Failed: true}
 		case !matched:
@@ -146,7 +157,6 @@ func (p *Rules) Decide(in *policy.Input) policy.Ruling {
 	if d.Rule != "" && d.Would.Action <= d.Action {
 		d.Would = policy.Match{}
 	}
-	e.in = nil
 	return d
 }
 
@@ -159,6 +169,9 @@ type evaluation struct {
 	size         ref.Val
 	sized        int
 	scopes       ref.Val
+
+	unknown []string // variables of which the input says nothing: Try
+	lacks   string   // the one of them that was asked last
 }
 
 type text struct {
@@ -193,7 +206,7 @@ func (n *number) of(f float64) ref.Val {
 }
 
 func (e *evaluation) begin(in *policy.Input) {
-	e.in, e.scopes = in, nil
+	e.in, e.scopes, e.unknown, e.lacks = in, nil, nil, ""
 }
 
 var errNoBoolean = errors.New("policy: a rule made no boolean")
@@ -222,7 +235,10 @@ func (e *evaluation) eval(p cel.Program) (bool, error) {
 		return false, err
 	}
 	b, ok := out.(types.Bool)
-	if !ok {
+	switch {
+	case types.IsUnknown(out):
+		return false, errUnknown
+	case !ok:
 		return false, errNoBoolean
 	}
 	return bool(b), nil
@@ -231,6 +247,9 @@ func (e *evaluation) eval(p cel.Program) (bool, error) {
 // ResolveName implements CEL's Activation.
 func (e *evaluation) ResolveName(name string) (any, bool) {
 	in := e.in
+	if name != scoresName && e.isUnknown(name) {
+		return types.NewUnknown(1, nil), true
+	}
 	switch name {
 	case "direction":
 		return directions[min(in.Direction, policy.Call)], true
@@ -338,15 +357,24 @@ func (e *evaluation) scoreOf(name string) ref.Val {
 	if f, ok := e.score(name); ok {
 		return types.Double(f)
 	}
+	if e.isUnknown(scoresName) {
+		return types.NewUnknown(1, nil)
+	}
 	return types.NewErr("policy: this classifier has not judged")
 }
 
 func (e *evaluation) hasScore(name string) ref.Val {
 	_, ok := e.score(name)
+	if !ok && e.isUnknown(scoresName) {
+		return types.NewUnknown(1, nil)
+	}
 	return types.Bool(ok)
 }
 
 func (e *evaluation) worst() ref.Val {
+	if len(e.in.Scores) == 0 && e.isUnknown(scoresName) {
+		return types.NewUnknown(1, nil)
+	}
 	worst := 0.0
 	for _, s := range e.in.Scores {
 		worst = max(worst, known(s.Value))

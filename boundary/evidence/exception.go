@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+)
+
+// Exception words that a reviewer has granted or revoked an exception: hold.ExceptionOptions.Evidence.
+func (r *Recorder) Exception(x hold.Exception) ([]byte, error) {
+	e := &ledger.Event{Kind: ledger.PolicyDecided, Time: x.Since, Server: x.Server, Tool: x.Tool, Rule: hold.RuleException, Actor: "person", Verdict: "granted",
+		Reason: string(x.Code), Numbers: []ledger.Number{{Name: "until", N: x.Until.Unix()}}}
+	if id, err := ledger.ParseID(x.ID); err == nil {
+		e.Of = id
+	}
+	e.Subjects = digests(e.Subjects, ledger.Received, x.Digest)
+	by := x.By
+	if !x.Revoked.IsZero() {
+		e.Verdict, e.Time, by = "revoked", x.Revoked, x.Revoker
+	}
+	e.Subjects = names(e.Subjects, ledger.By, by)
+	return r.Seal(e)
+}
+
+// proposed words that the first of two persons has proposed to release an item.
+func proposed(e *ledger.Event, it *hold.Item) {
+	e.Kind, e.Rule, e.Verdict, e.Actor, e.Time = ledger.PolicyDecided, hold.RuleTwoPersons, "proposed", "person", it.Decided
+	e.Subjects = names(e.Subjects, ledger.By, it.By)
+}
