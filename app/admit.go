@@ -51,9 +51,9 @@ func (b *boundary) setReview(r *rules.Rules, progress func(server string, s surf
 
 // admission is what the check has to know of a configured server, which people know as called.
 // connect opens connections to it.
-func admission(s *rules.Server, called string, connect surface.Connect) admit.Config {
+func (b *boundary) admission(s *rules.Server, called string, connect surface.Connect) admit.Config {
 	a := s.Admission
-	c := admit.Config{Name: s.Name, Called: called, Identity: identity(s), Transport: identityOf(s), Pin: pinnedAs(s),
+	c := admit.Config{Name: s.Name, Called: called, Identity: identity(s), Transport: identityOf(s), Pin: pinnedAs(s), Flag: b.flag,
 		Settings: admit.Settings{Mode: a.Pins, HoldFirst: a.HoldFirst, Narrow: !a.Wide, HoldShadows: a.HoldShadows, Timeout: a.Timeout}}
 	for text := range strings.FieldsSeq(a.DangerouslyAllow) {
 		var d surface.Digest

@@ -37,6 +37,13 @@ func (b *Gateway) announce(addr string) {
 		fmt.Fprintf(w, "  %s/log/checkpoint   the record of what was decided, as tiles\n", base)
 	}
 	fmt.Fprintf(w, "  %s/v1/scrub, /v1/result   for hosts that carry results themselves\n", base)
+	if r.Console != nil {
+		fmt.Fprintf(w, "  %s/console/   the console", base)
+		if r.Console.Links {
+			fmt.Fprint(w, "; pellucid console link --url "+base+b.flag+" signs you in")
+		}
+		fmt.Fprintln(w)
+	}
 	fmt.Fprintf(w, "  %s/servers   how each server does\n", base)
 	fmt.Fprintf(w, "  %s/healthz, /readyz\n", base)
 	if r.Auth.Set() {

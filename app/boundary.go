@@ -20,6 +20,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/keyring"
 	"github.com/pellucid-mcp/pellucid/platform/login"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/captures"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/trust"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -34,12 +35,15 @@ type boundary struct {
 
 	ring     *keyring.Ring    // the keys of the installation
 	logins   *login.Store     // at servers with a URL
+	flag     string           // " --db X", which printed commands need to find the store
 	store    *storage.Store   // nil: nothing needs one
 	journal  *state.Journal   // nil: evidence is not off
 	records  *install.Records // nil: evidence is off
 	requires bool             // that a result is recorded before it is delivered
 	queue    *hold.Queue      // nil: nothing is held
 	blocks   *hold.Blocks     // as queue
+	excepts  *hold.Exceptions // as queue
+	captures *captures.Keeper // nil: there is no store
 	trust    *trust.Book      // nil: no policy asks for scores
 	scored   trust.Options    // by which scores are made until the next start
 	scores   trustFile        // where the scores are saved; its zero value: nowhere
@@ -87,7 +91,7 @@ type needs struct {
 // open opens what rules ask for and the owner needs. On an error close is still to be called.
 func (b *boundary) open(dir *state.Dir, r *rules.Rules, n needs) (err error) {
 	b.meter = n.meter
-	b.logins = login.OpenStore(dir)
+	b.logins, b.flag = login.OpenStore(dir), n.database.Flag("")
 	b.memory = intake.NewBudget(int64(r.Limits.Memory))
 	if b.ring, err = install.Ring(dir); err != nil {
 		return err
@@ -108,11 +112,19 @@ func (b *boundary) open(dir *state.Dir, r *rules.Rules, n needs) (err error) {
 		return err
 	}
 	if n.hold {
-		o := hold.Options{Seal: b.seal}
+		o := hold.Options{Seal: b.seal, SealQuestion: b.questions().Seal, TwoPersons: b.twoPersons}
 		if b.records != nil {
 			o.Evidence = b.records.Held
 		}
+		var x hold.ExceptionOptions
+		if b.records != nil {
+			x.Evidence = b.records.Exception
+		}
+		b.excepts = hold.NewExceptions(b.store, x)
 		b.queue, b.blocks = hold.New(b.store, o), hold.NewBlocks(b.store, hold.BlockOptions{})
+	}
+	if b.store != nil {
+		b.captures = captures.New(captures.Options{Store: b.store, Sealer: b.questions(), Limits: b.captureLimits, Log: b.log})
 	}
 	if n.judges != nil {
 		b.shadow = gateway.NewShadow(*n.judges)
@@ -165,6 +177,9 @@ func (b *boundary) close() {
 	if b.sink != nil {
 		b.sink.Close()
 	}
+	if b.captures != nil {
+		b.captures.Close()
+	}
 	b.saveTrust()
 	b.records.Close()
 	if b.follows != nil {
@@ -184,7 +199,7 @@ func (b *boundary) close() {
 // may be about to take effect.
 func (b *boundary) treatment(all *rules.Rules, s *rules.Server, log *slog.Logger) gateway.Config {
 	r := s.Rule("")
-	return gateway.Config{Name: s.Name, Key: install.FenceOf(b.ring), Sink: b.sink, RequireEvidence: b.requires, Log: log, Memory: b.memory, Schemas: &b.schemas,
+	return gateway.Config{Name: s.Name, Key: install.FenceOf(b.ring), Sink: b.sink, Flag: b.flag, RequireEvidence: b.requires, Log: log, Memory: b.memory, Schemas: &b.schemas, Captures: b.captures,
 		Profile: r.Profile, Frame: r.Frame, LLM: r.LLM, Framing: r.Framing, MaxChars: r.MaxChars, Timeout: r.Timeout, Validation: r.Validation,
 		Tokens: all.Tokens, Tools: s.Rule, Policy: b.policyOf(""), Classifiers: b.classifiers(s.Name), DangerouslyAllowSampling: s.DangerouslyAllowSampling}
 }

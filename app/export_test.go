@@ -2,10 +2,19 @@
 
 package app
 
-import "net/http"
+import (
+	"context"
+	"net/http"
+	"time"
+)
 
 // Metrics serves the metrics of a gateway that no longer listens.
 func (b *Gateway) Metrics() http.Handler { return b.meter.Handler() }
 
 // Sessions is the number of sessions of clients.
 func (b *Gateway) Sessions() int64 { return b.sessions() }
+
+// ReleaseSessions lets go of the sessions that this replica has claimed before a time and does not use.
+func (b *Gateway) ReleaseSessions(ctx context.Context, before time.Time) {
+	b.releaseSessions(ctx, before)
+}

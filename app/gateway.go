@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/console"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/admit"
@@ -53,10 +54,12 @@ type Gateway struct {
 	health   meter.Health
 	fleet    *fleet.Fleet
 	admit    *admit.Admissions
-	ground   *Ground   // nil: not served
-	replicas *replicas // nil: this gateway is the only one
+	ground   *Ground                         // nil: not served
+	pages    atomic.Pointer[console.Console] // in force; nil: not served
+	replicas *replicas                       // nil: this gateway is the only one
 	hooks    receivers
 	sender   *webhook.Sender
+	exports  exports
 
 	handler atomic.Pointer[http.Handler]
 
@@ -166,6 +169,9 @@ func (b *Gateway) openState(r *rules.Rules) error {
 	b.known = session.NewBook(b.ring, b.store, session.BookOptions{Life: r.HTTP.SessionLife, Principal: principalID, Owner: b.replicaID})
 	b.watchStore()
 	b.openWebhooks()
+	if err := b.openExports(r); err != nil {
+		return exit.With(exit.Config, err)
+	}
 	return b.joinReplicas(dir, r)
 }
 
@@ -189,6 +195,7 @@ func (b *Gateway) Close() {
 	if err := b.replicas.leave(); err != nil {
 		b.log.Warn("this replica could not be removed from the list: the others notice within a few seconds that it has ended", "error", err)
 	}
+	b.closeExports()
 	if n := b.closeJudges(install.CloseWait / 5); n > 0 {
 		b.log.Warn("the gateway stopped before the classifiers in shadow mode had judged all answers", "answers", n)
 	}
@@ -215,12 +222,16 @@ func (b *Gateway) apply(r *rules.Rules) error {
 	if err != nil {
 		return err
 	}
+	pages, err := b.console(r, in.who)
+	if err != nil {
+		return err
+	}
 	servers, admissions := make([]fleet.Server, len(r.Servers)), make([]admit.Config, len(r.Servers))
 	for i, s := range r.Servers {
 		if servers[i], err = b.server(s); err != nil {
 			return fmt.Errorf("up: server %s: %w", s.Name, err)
 		}
-		admissions[i] = admission(s, s.Name, b.probe(s.Name))
+		admissions[i] = b.admission(s, s.Name, b.probe(s.Name))
 	}
 	if err := b.setReview(r, b.verifying); err != nil {
 		return fmt.Errorf("up: %w", err)
@@ -247,8 +258,11 @@ func (b *Gateway) apply(r *rules.Rules) error {
 	}
 	b.admissions = admissions
 	b.keepFronts(r)
-	h := b.routes(r, in, plugged)
+	h := b.routes(r, in, plugged, pages)
 	b.handler.Store(&h)
+	if old := b.pages.Swap(pages); old != nil {
+		old.Close()
+	}
 	b.meter.Rules(r.Version())
 	b.replicas.rulesInForce(r.Version())
 	if b.records != nil {
@@ -307,7 +321,7 @@ func (b *Gateway) config(name string) func(principal string) gateway.Config {
 		}
 		cfg := b.treatment(r, s, b.log.With("server", s.Name))
 		cfg.Admission, cfg.Policy = a, b.policyOf(principal)
-		cfg.Observer, cfg.Hold, cfg.Blocks, cfg.Principal, cfg.Tools = b.observer(s), b.queue, b.blocks, principalID(principal), rule
+		cfg.Observer, cfg.Hold, cfg.Blocks, cfg.Exceptions, cfg.Principal, cfg.Tools = b.observer(s), b.queue, b.blocks, b.excepts, principalID(principal), rule
 		return cfg
 	}
 }

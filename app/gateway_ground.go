@@ -24,7 +24,7 @@ func (b *Gateway) openGround(r *rules.Rules) error {
 		return err
 	}
 	p := planGround(r, b.opt.GroundDB, b.opt.Database)
-	p.Key, p.Log, p.Notice = install.FenceOf(b.ring), b.log, b.opt.Stderr
+	p.Ring, p.Log, p.Notice = b.ring, b.log, b.opt.Stderr
 	b.ground, err = OpenGround(context.Background(), dir, p)
 	return err
 }

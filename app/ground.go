@@ -14,6 +14,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/grounding/ingest"
 	"github.com/pellucid-mcp/pellucid/platform/build"
+	"github.com/pellucid-mcp/pellucid/platform/keyring"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -23,7 +24,7 @@ type GroundPlan struct {
 	Rules  *rules.Ground // compiled
 	DB     string        // URL or path of the store; "": ground.db of the state directory
 	Absent Absent        // for an adapter that is served; an import makes the store, a query shows the demonstration
-	Key    frame.Key     // of the fences, for an adapter that is served
+	Ring   *keyring.Ring // of the keys of the installation, for an adapter that is served: of the fences
 	Log    *slog.Logger  // for an adapter that is served
 	Notice io.Writer     // is told what a person should know, such as that a demonstration is shown
 }
@@ -60,7 +61,7 @@ type Ground struct {
 // OpenGround makes an adapter that is to be served. It follows the peers until ctx ends or
 // Close is called.
 func OpenGround(ctx context.Context, dir *state.Dir, p GroundPlan) (_ *Ground, err error) {
-	g := &Ground{log: p.Log, mcp: ground.MCPOptions{Key: p.Key, Version: build.Read().Version}}
+	g := &Ground{log: p.Log, mcp: ground.MCPOptions{Key: func() frame.Key { return install.FenceOf(p.Ring) }, Version: build.Read().Version}}
 	defer g.closeOn(&err)
 	if err = g.keepRefusals(dir, func(err error) {
 		p.Log.Error("the refusal of an attestation could not be written to refusals.jsonl", "error", err)

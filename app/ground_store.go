@@ -53,7 +53,11 @@ func openGroundStore(ctx context.Context, dir *state.Dir, db string, absent Abse
 	if where == "" {
 		where = filepath.Join(dir.Path(), "ground.db")
 	}
-	s, err := install.OpenStore(ctx, where, storage.Options{}, func() error {
+	key, err := install.IndexKey(dir)
+	if err != nil {
+		return nil, err
+	}
+	s, err := install.OpenStore(ctx, where, storage.Options{Index: key}, func() error {
 		switch {
 		case absent == ShowDemo && db == "":
 			return errShowDemo

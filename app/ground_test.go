@@ -43,11 +43,11 @@ func stateDir(t *testing.T) *state.Dir {
 // groundPlan is one that is served from a store of the test's own.
 func groundPlan(t *testing.T, dir *state.Dir) GroundPlan {
 	t.Helper()
-	key, err := install.FenceKey(dir)
+	ring, err := install.Ring(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return GroundPlan{Rules: &rules.Ground{}, DB: filepath.Join(t.TempDir(), "g.db"), Absent: MakeStore, Key: key,
+	return GroundPlan{Rules: &rules.Ground{}, DB: filepath.Join(t.TempDir(), "g.db"), Absent: MakeStore, Ring: ring,
 		Log: slog.New(slog.DiscardHandler), Notice: io.Discard}
 }
 

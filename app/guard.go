@@ -17,6 +17,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
+	"github.com/pellucid-mcp/pellucid/platform/capture"
 	"github.com/pellucid-mcp/pellucid/platform/keyring"
 	"github.com/pellucid-mcp/pellucid/platform/listen"
 	"github.com/pellucid-mcp/pellucid/platform/loopback"
@@ -92,7 +93,7 @@ func OpenGuard(ctx context.Context, set *GuardSettings, log *slog.Logger) (_ *Gu
 		}
 	}()
 	db := cmp.Or(set.DB, install.Database(set.Store.Path), install.Database(set.Store.URL.Reveal()))
-	g.shared = storage.IsPostgres(string(db))
+	g.shared, o.Flag = storage.IsPostgres(string(db)), db.Flag("")
 	s, err := db.Open(ctx, dir, true)
 	if err != nil {
 		return nil, err
@@ -164,11 +165,20 @@ func (g *Guard) conversations(o *guard.Options, dir *state.Dir, s *storage.Store
 	return nil
 }
 
+// sealQuestion encrypts what is kept with a held call: to the reviewers, else with a key of the installation.
+func (g *Guard) sealQuestion(document []byte, id string) ([]byte, error) {
+	if g.set.Seal != nil {
+		return g.set.Seal(document)
+	}
+	return (&capture.Sealer{Keys: g.ring}).Seal(document, id)
+}
+
 // hooks says what happens to what was decided.
 func (g *Guard) hooks(o *guard.Options, s *storage.Store, trail guardTrail) {
 	o.Hooks.Sink, o.Hooks.Blame = trail, trail.blame
 	o.Hooks.Approvals = hold.NewApprovals(s, hold.ApprovalOptions{Evidence: trail.records.Approval})
-	o.Hooks.Desk = hold.New(s, hold.Options{Evidence: trail.records.Held, Seal: g.set.Seal})
+	o.Hooks.Desk = hold.New(s, hold.Options{Evidence: trail.records.Held, Seal: g.set.Seal, SealQuestion: g.sealQuestion})
+	o.Hooks.Context = g.set.Guard.Context
 	if q := g.set.Guard.Quarantine; q.Scope != "off" {
 		blocks := hold.NewBlocks(s, hold.BlockOptions{Keep: q.For, Evidence: trail.records.Block})
 		o.Hooks.Quarantine, o.Hooks.Quarantined = blockade{blocks, q.Scope}, blockade{blocks, q.Scope}.covers

@@ -11,7 +11,9 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/meter"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/platform/capture"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/captures"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/record/standing"
@@ -71,6 +73,31 @@ func (b *boundary) seal(body []byte) ([]byte, error) {
 		return nil, nil
 	}
 	return r.Reviewers.Seal(body)
+}
+
+// questions seals what else is kept for reviewers: to those that the rules in force name, else with the keys of
+// the installation.
+func (b *boundary) questions() *capture.Sealer {
+	return &capture.Sealer{Keys: b.ring, Reviewers: func() *capture.Recipients {
+		if r := b.rules.Load(); r != nil {
+			return r.Reviewers
+		}
+		return nil
+	}}
+}
+
+// twoPersons reports whether the release of what is held now needs two persons.
+func (b *boundary) twoPersons() bool {
+	r := b.rules.Load()
+	return r != nil && r.TwoPersons
+}
+
+// captureLimits are those of the rules in force.
+func (b *boundary) captureLimits() captures.Limits {
+	if r := b.rules.Load(); r != nil {
+		return r.Captures
+	}
+	return captures.Limits{}
 }
 
 // sweep keeps the queue swept until ctx ends.

@@ -9,12 +9,12 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
 	"github.com/pellucid-mcp/pellucid/platform/loopback"
-	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
@@ -46,6 +46,9 @@ func (b *Gateway) changed(c storage.Change) {
 	if any || c.What == storage.BlocksChanged {
 		b.blocks.Forget()
 	}
+	if any || c.What == storage.ExceptionsChanged {
+		b.excepts.Forget()
+	}
 	if any || c.What == storage.ReplicasChanged {
 		b.replicas.wake()
 	}
@@ -54,9 +57,13 @@ func (b *Gateway) changed(c storage.Change) {
 	}
 }
 
+// sweepSessionsEvery is how often the store is freed of records of sessions that are not needed.
+const sweepSessionsEvery = time.Minute
+
 // sweepSessions keeps the store free of sessions whose time is over, until ctx ends.
 func (b *Gateway) sweepSessions(ctx context.Context) {
-	for backoff.Sleep(ctx, hold.SweepEvery) == nil {
+	for backoff.Sleep(ctx, sweepSessionsEvery) == nil {
+		b.releaseSessions(ctx, time.Now().Add(-sweepSessionsEvery))
 		if err := b.known.Sweep(ctx); err != nil && ctx.Err() == nil {
 			b.log.Warn("records of old sessions could not be removed from the store", "error", err)
 		}

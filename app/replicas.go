@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
@@ -25,6 +27,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/peer"
 	"github.com/pellucid-mcp/pellucid/platform/replica"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // replicas are what this gateway needs as one of several on the same store. A gateway that is the only
@@ -37,6 +40,8 @@ type replicas struct {
 	l         net.Listener    // for other replicas
 	forwarder *forward.Forwarder
 	share     *auth.Share // of the rate limits of principals
+
+	namesakes, others atomic.Int64 // of which the log tells: Namesakes and strangers
 
 	stop context.CancelFunc // of renewing the lease
 	done chan struct{}
@@ -64,6 +69,7 @@ func (b *Gateway) joinReplicas(dir *state.Dir, r *rules.Rules) error {
 		Release: build.Read().Version, Log: b.log, Exchange: func(told map[string][]byte) []byte { x.follow(b.ring); return x.share.Exchange(told) }, Changed: func() {
 			if x.forwarder != nil { // else it is about to look itself
 				x.forwarder.Changed()
+				x.complain(b.log)
 			}
 		}})
 	if err != nil {
@@ -73,6 +79,7 @@ func (b *Gateway) joinReplicas(dir *state.Dir, r *rules.Rules) error {
 	x.out = x.keys.Transport(x.keyOf)
 	x.forwarder = forward.New(forward.Options{Member: x.member, Store: b.store, Open: b.known.Open, Out: x.out, MaxBody: r.HTTP.MaxBody,
 		Caller: callerOf, Erasable: principalID, Drop: b.dropSession, Counted: b.meter.Forwarded, Log: b.log})
+	x.complain(b.log)
 	b.sealer.Home = x.member.ID
 	run, end := context.WithCancel(context.Background())
 	x.stop = end
@@ -168,6 +175,28 @@ func (x *replicas) strangers() (n int64) {
 	return n
 }
 
+// complain has the log tell of processes on this database that cannot work with this one.
+func (x *replicas) complain(log *slog.Logger) {
+	if n := x.strangers(); x.others.Swap(n) < n {
+		log.Error("another installation uses this database: a gateway with another "+install.KeyVar+" is on it. Sessions cannot go from one to the other, and neither can open what the other has sealed. Give each installation a database of its own; replicas of one need the same key",
+			"gateways", n, "first", x.stranger())
+	}
+	if n := x.member.Namesakes(); x.namesakes.Swap(n) < n {
+		log.Error("another gateway on this database has the address of this one: requests for it arrive here, or the other way round. Give each replica a replicas.address of its own",
+			"address", x.member.Self().Address, "gateways", n)
+	}
+}
+
+// stranger is the address of a replica whose key this one does not have, for the log.
+func (x *replicas) stranger() string {
+	for _, r := range x.member.Others() {
+		if !x.keys.Knows(r.Key) {
+			return finding.Quote(r.Address)
+		}
+	}
+	return ""
+}
+
 // watchReplicas has /readyz say how this replica stands with the others. A replica with older rules is
 // ready: during a rolling upgrade each of them has older rules for a while.
 func (b *Gateway) watchReplicas() {
@@ -181,6 +210,12 @@ func (b *Gateway) watchReplicas() {
 	b.health.Warn("rules", func(context.Context) error {
 		if x.behind() {
 			return meter.State("older-than-another-replica")
+		}
+		return nil
+	})
+	b.health.Warn("address", func(context.Context) error {
+		if x.member.Namesakes() > 0 {
+			return meter.State("another-replica-has-this-address")
 		}
 		return nil
 	})
@@ -200,6 +235,7 @@ func (x *replicas) gauges() meter.Replicas {
 	return meter.Replicas{
 		Live:      func() int64 { return int64(len(x.member.Others()) + 1) },
 		Strangers: x.strangers,
+		Namesakes: x.member.Namesakes,
 		Behind: func() int64 {
 			if x.behind() {
 				return 1
@@ -271,6 +307,42 @@ func (b *Gateway) dropSession(id string) {
 			s, err := b.known.Open(token)
 			return err == nil && s.ID() == id
 		})
+	}
+}
+
+// openSessions are the sessions that are open here or on their way back, by the ids that the store knows.
+func (b *Gateway) openSessions() map[string]bool {
+	open := map[string]bool{}
+	for _, f := range b.allFronts() {
+		for _, token := range f.IDs() {
+			if s, _ := b.known.Open(token); s != nil {
+				open[s.ID()] = true
+			}
+		}
+	}
+	return open
+}
+
+// releaseSessions lets go of the sessions that this replica has claimed before a time, and that are not open here
+// any more: they were idle, or made room for others. Their next request brings them back at the replica where
+// it arrives.
+func (b *Gateway) releaseSessions(ctx context.Context, before time.Time) {
+	if b.replicas == nil {
+		return
+	}
+	open := b.openSessions()
+	released, err := b.store.ReleaseSessions(ctx, b.replicas.member.ID(), time.Now(), before, func(id string) bool { return open[id] })
+	if err != nil && ctx.Err() == nil {
+		b.log.Warn("sessions that are not open any more could not be released for other replicas", "error", err)
+	}
+	for _, id := range released {
+		b.replicas.forwarder.Released(id)
+	}
+	open = b.openSessions()
+	for _, id := range released {
+		if open[id] { // it came back meanwhile, and may come back at another replica too
+			b.dropSession(id)
+		}
 	}
 }
 

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 }
 
 // freeAddress is an address of loopback at which nothing listens.
-func freeAddress(t *testing.T) string {
+func freeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -52,7 +52,7 @@ func freeAddress(t *testing.T) string {
 const sharedKey = "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
 
 // startReplica starts a gateway on a store that others use too.
-func startReplica(t *testing.T, database, more, key string) *apptest.Gateway {
+func startReplica(t testing.TB, database, more, key string) *apptest.Gateway {
 	t.Helper()
 	t.Setenv("REPLICA_KEY", key)
 	t.Setenv(install.KeyVar, "env:REPLICA_KEY")
@@ -79,7 +79,7 @@ func readyz(t *testing.T, g *apptest.Gateway) (r readiness) {
 	return r
 }
 
-func metric(t *testing.T, g *apptest.Gateway, name string) string {
+func metric(t testing.TB, g *apptest.Gateway, name string) string {
 	t.Helper()
 	resp, err := http.Get(g.Base + "/metrics")
 	if err != nil {
@@ -129,6 +129,51 @@ func TestReplicasSee(t *testing.T) {
 	<-c.Done
 	c.Done <- nil
 	a.Eventually("the other replica has left", func() bool { return metric(t, a, "pellucid_replicas") == "2" && len(readyz(t, a).Warnings) == 0 })
+}
+
+// TestReplicasOneAddress: two replicas that were given one address tell so, and so do two installations on one
+// database at their start; sessions go on all the same.
+func TestReplicasOneAddress(t *testing.T) {
+	database := postgres.Database(t)
+	t.Setenv("REPLICA_KEY", sharedKey)
+	t.Setenv(install.KeyVar, "env:REPLICA_KEY")
+	server := apptest.Upstream(t, "one", nil)
+	at := freeAddress(t)
+	start := func() *apptest.Gateway {
+		return apptest.Start(t, "version: 1\nstore: env:DB\nreplicas: {address: env:ADDRESS, listen: "+freeAddress(t)+"}\nevidence: {mode: \"off\"}\nservers: {one: {url: "+server+"}}\n",
+			map[string]string{"DB": database, "ADDRESS": at})
+	}
+	all := []*apptest.Gateway{start(), start()}
+	for _, g := range all {
+		g.Eventually("two replicas have one address", func() bool {
+			r := readyz(t, g)
+			return r.Status == "ok" && r.Warnings["address"] == "another-replica-has-this-address" && metric(t, g, "pellucid_replicas_same_address") == "1"
+		})
+		g.Eventually("the log says so", func() bool {
+			return strings.Contains(g.Log.String(), "another gateway on this database has the address of this one")
+		})
+		if strings.Contains(g.Log.String(), "another installation") {
+			t.Errorf("a stranger: %s", g.Log)
+		}
+	}
+	s := new(person).connect(t, balance(t, all...)+"/mcp/one", "", "2025-11-25")
+	for range 6 {
+		if got, err := use(t.Context(), s, "echo"); err != nil || !strings.Contains(got, "hello") {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	all[1].Stop()
+	err := <-all[1].Done
+	all[1].Done <- err
+	all[0].Eventually("one has left", func() bool { return len(readyz(t, all[0]).Warnings) == 0 })
+
+	other := startReplica(t, database, "evidence: {mode: \"off\"}\nservers: {one: {url: "+server+"}}\n", strings.Repeat("0b", 32))
+	for name, g := range map[string]*apptest.Gateway{"new": other, "old": all[0]} {
+		g.Eventually(name+" tells of another installation", func() bool { return strings.Contains(g.Log.String(), "another installation uses this database") })
+	}
 }
 
 // unkept has a connection for each request: none of them is closed by a replica that ends while the next
@@ -316,6 +361,47 @@ func TestReplicasAnyRequest(t *testing.T) {
 	}
 }
 
+// TestReplicasPooler: replicas behind pgbouncer in transaction mode serve any request, take sessions over, sign the log, and
+// see each other's changes, although no notification arrives.
+func TestReplicasPooler(t *testing.T) {
+	server, _ := interactive(t)
+	database := postgres.Database(t)
+	config := "http: {rate: 0, drain: 1s}\nevidence: {mode: required}\nservers: {one: {url: " + server + "}}\n"
+	a := startReplica(t, database, config, sharedKey) // makes the tables, which needs a connection of its own
+	a.Stop()
+	err := <-a.Done
+	a.Done <- err
+	pooled := postgres.Pooler(t, database)
+	a, b := startReplica(t, pooled, config, sharedKey), startReplica(t, pooled, config, sharedKey)
+	for _, g := range []*apptest.Gateway{a, b} {
+		g.Eventually("it has found out that notifications do not arrive", func() bool { return strings.Contains(g.Log.String(), "the database does not tell of changes") })
+		g.Eventually("two replicas", func() bool { return metric(t, g, "pellucid_replicas") == "2" && len(readyz(t, g).Warnings) == 0 })
+	}
+	var sessions []*mcp.ClientSession
+	base := balance(t, a, b) + "/mcp/one"
+	for range 4 {
+		sessions = append(sessions, new(person).connect(t, base, "", "2025-11-25"))
+	}
+	if answered, bad := callersFor(t, sessions, 2*time.Second); answered < 20 || len(bad) > 0 {
+		t.Errorf("%d calls answered, errors %q", answered, bad)
+	}
+	a.Stop()
+	err = <-a.Done
+	a.Done <- err
+	if answered, bad := callersFor(t, sessions, 2*time.Second); answered < 20 || len(bad) > 0 {
+		t.Errorf("after the end of a replica: %d calls answered, errors %q", answered, bad)
+	}
+	b.Eventually("the log has everything", func() bool { return metric(t, b, "pellucid_ledger_pending") == "0" })
+	if strings.Contains(b.Log.String(), "level=ERROR") {
+		t.Errorf("%s", b.Log)
+	}
+	for _, s := range sessions {
+		if err := s.Close(); err != nil {
+			t.Errorf("a session has ended: %v", err)
+		}
+	}
+}
+
 // TestReplicasStop: replicas end one after the other and begin again, as in a rolling upgrade. No session
 // ends, and no call fails.
 func TestReplicasStop(t *testing.T) {
@@ -380,7 +466,7 @@ func TestReplicasStop(t *testing.T) {
 
 // rawServer is a legacy server with as little of its own as possible: its tool echo repeats a text, and ask
 // asks the user, on the stream of the call.
-func rawServer(t *testing.T) string {
+func rawServer(t testing.TB) string {
 	t.Helper()
 	answers := make(chan string, 1)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

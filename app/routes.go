@@ -5,6 +5,7 @@ package app
 import (
 	"net/http"
 
+	"github.com/pellucid-mcp/pellucid/app/console"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
@@ -17,7 +18,7 @@ func (b *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // routes are the handlers of one version of the rules.
-func (b *Gateway) routes(r *rules.Rules, g *entrance, plugged http.Handler) http.Handler {
+func (b *Gateway) routes(r *rules.Rules, g *entrance, plugged http.Handler, pages *console.Console) http.Handler {
 	known := http.NewServeMux() // for those who may come in
 	known.Handle("/mcp", b.union)
 	known.HandleFunc("/mcp/", func(w http.ResponseWriter, _ *http.Request) {
@@ -38,6 +39,9 @@ func (b *Gateway) routes(r *rules.Rules, g *entrance, plugged http.Handler) http
 	guarded.Handle("/", g.inner(known))
 	if b.ground != nil { // it has scopes of its own, and takes attestations
 		guarded.Handle("/ground/", b.ground.Handler(g.who, g.who != nil))
+	}
+	if pages != nil { // it has sessions of its own
+		guarded.Handle(console.Base, pages)
 	}
 	open := http.NewServeMux() // for every caller, without a token: constants only
 	open.Handle("/", g.outer(guarded))

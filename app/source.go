@@ -37,7 +37,7 @@ func DemoSource(self string) *Source {
 	if err != nil {
 		panic("up: quote a path: " + err.Error()) // strings always marshal
 	}
-	return &Source{text: fmt.Appendf(nil, "version: 1\nservers:\n  demo:\n    command: [%[1]s, demo, serve, --results]\n"+
+	return &Source{text: fmt.Appendf(nil, "version: 1\nconsole: {}\nservers:\n  demo:\n    command: [%[1]s, demo, serve, --results]\n"+
 		"  poisoned:\n    command: [%[1]s, demo, serve]\n", quoted)}
 }
 

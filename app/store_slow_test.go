@@ -98,11 +98,11 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// TestSlowStore: while the store takes 3 seconds for each answer, and then answers nothing for 30, calls wait or fail with
+// TestSlowStore: while the store takes 3 seconds for each answer, and then answers nothing for 15, calls wait or fail with
 // an error of the gateway. No session ends.
 func TestSlowStore(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes a minute")
+		t.Skip("takes half a minute")
 	}
 	server, _ := interactive(t)
 	database, err := url.Parse(postgres.Database(t))
@@ -121,7 +121,7 @@ func TestSlowStore(t *testing.T) {
 	for _, step := range []struct {
 		name         string
 		delay, lasts time.Duration
-	}{{"slow", 3 * time.Second, 12 * time.Second}, {"silent", 30 * time.Second, 30 * time.Second}} {
+	}{{"slow", 3 * time.Second, 8 * time.Second}, {"silent", 30 * time.Second, 15 * time.Second}} {
 		end := callers(t, sessions)
 		delay.Store(int64(step.delay))
 		time.Sleep(step.lasts)

@@ -143,7 +143,7 @@ func (w *Wrap) Run(ctx context.Context, front wire.Conn) error {
 	}
 	dial = w.remember(dial)
 	cfg := w.treatment(w.rules.Load(), w.server, w.log.With("server", w.server.Name))
-	cfg.Hold, cfg.Blocks, cfg.Finish = w.queue, w.blocks, true
+	cfg.Hold, cfg.Blocks, cfg.Exceptions, cfg.Finish = w.queue, w.blocks, w.excepts, true
 	if w.pins == nil {
 		up, err := dial(ctx)
 		if err != nil {
@@ -154,7 +154,7 @@ func (w *Wrap) Run(ctx context.Context, front wire.Conn) error {
 	}
 	all := w.newAdmissions(admit.Options{Alone: true, Out: w.reject})
 	defer all.Close()
-	all.Set([]admit.Config{admission(w.server, w.called, dial.Talk)})
+	all.Set([]admit.Config{w.admission(w.server, w.called, dial.Talk)})
 	server := all.Server(w.server.Name)
 	cfg.Admission = server
 	up, err := server.Conn(ctx, dial, build.Read().Version)

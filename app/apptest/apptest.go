@@ -24,7 +24,7 @@ import (
 )
 
 // Upstream is a server of the SDK's over HTTP, in both eras.
-func Upstream(t *testing.T, name string, wait <-chan struct{}) string {
+func Upstream(t testing.TB, name string, wait <-chan struct{}) string {
 	t.Helper()
 	s := mcp.NewServer(&mcp.Implementation{Name: name, Version: "1"}, nil)
 	type in struct {
@@ -53,7 +53,7 @@ type Gateway struct {
 	Stop context.CancelFunc
 	Done chan error // what Serve has returned, once it has
 
-	t    *testing.T
+	t    testing.TB
 	file string
 }
 
@@ -61,7 +61,7 @@ var listening = regexp.MustCompile(`, at (127\.0\.0\.1:[0-9]+):`)
 
 // Start runs a gateway with the configuration, on a state directory of its own, until the test
 // ends. Variables of the environment are environ alone.
-func Start(t *testing.T, config string, environ map[string]string) *Gateway {
+func Start(t testing.TB, config string, environ map[string]string) *Gateway {
 	t.Helper()
 	t.Setenv("PELLUCID_STATE", t.TempDir())
 	g := &Gateway{t: t, file: filepath.Join(t.TempDir(), "p.yaml"), Log: &logtest.Buffer{}, Done: make(chan error, 1)}

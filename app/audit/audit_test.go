@@ -13,6 +13,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -297,8 +298,8 @@ func TestShow(t *testing.T) {
 		want string
 		code int
 	}{
-		"a list":        {Query{Filter: sequence.Filter{Kind: ledger.ResultDenied}}, 1, "INDEX  TIME", 0},
-		"nothing":       {Query{Filter: sequence.Filter{Server: "unknown"}}, 0, "", 0},
+		"a list":        {Query{Filter: index.Filter{Kinds: []ledger.Kind{ledger.ResultDenied}}}, 1, "INDEX  TIME", 0},
+		"nothing":       {Query{Filter: index.Filter{Servers: []string{"unknown"}}}, 0, "", 0},
 		"one":           {Query{ID: denied}, 1, "about: 00000000000000000000000000000003\n", 0},
 		"for a program": {Query{ID: denied, JSON: true, Openings: true}, 1, `"opening":{`, 0},
 		"in the queue":  {Query{ID: queued}, 1, "In the queue: held. To read it: pellucid quarantine show " + queued + "\n", 0},

@@ -22,14 +22,14 @@ import (
 // journal of the state directory, and its result in the queue.
 type unlogged struct {
 	ID      ledger.ID
-	Journal *journalRow // nil: not there
+	Journal *JournalRow // nil: not there
 	Held    *hold.Item  // nil: not there; as it is shown
 }
 
 // look looks for a decision in the journal and in the queue of the database. It returns nil
 // where neither has it.
 func look(dir *state.Dir, d install.Database, id ledger.ID) (*unlogged, error) {
-	row, err := journaled(dir, id)
+	row, err := Journaled(dir, id)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func queued(dir *state.Dir, d install.Database, id ledger.ID) *hold.Item {
 func (x *unlogged) WriteJSON(w io.Writer) error {
 	if x.Journal != nil {
 		return terminal.WriteJSON(w, struct {
-			Journal *journalRow `json:"journal"`
+			Journal *JournalRow `json:"journal"`
 		}{x.Journal})
 	}
 	return terminal.WriteJSON(w, struct {

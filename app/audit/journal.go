@@ -13,8 +13,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
-// A journalRow is a decision as decisions.jsonl has it, where no ledger is configured.
-type journalRow struct {
+// A JournalRow is a decision as decisions.jsonl has it, where no ledger is configured.
+type JournalRow struct {
 	ID           string           `json:"id"`
 	Time         time.Time        `json:"time"`
 	Server       string           `json:"server"`
@@ -26,18 +26,49 @@ type journalRow struct {
 	Findings     map[string]int64 `json:"findings,omitempty"`
 	NotInspected map[string]int64 `json:"not_inspected,omitempty"`
 	Withheld     map[string]int64 `json:"withheld,omitempty"`
+	Profile      string           `json:"profile,omitempty"`
+	Delivered    string           `json:"delivered,omitempty"`
+	Repeated     int64            `json:"repeated,omitempty"`
+	Released     string           `json:"released,omitempty"`
+	Policy       JournalMatch     `json:"policy,omitzero"`
+	Would        JournalMatch     `json:"would,omitzero"`
+	Validation   struct {
+		Verdict string `json:"verdict,omitempty"`
+	} `json:"validation,omitzero"`
+	Classified []JournalScore `json:"classified,omitempty"`
+}
+
+// A JournalMatch is what a rule of the policy asked for.
+type JournalMatch struct {
+	Action string `json:"action"`
+	Rule   string `json:"rule,omitempty"`
+	Failed bool   `json:"failed,omitempty"`
+}
+
+// A JournalScore is the verdict of a classifier.
+type JournalScore struct {
+	Score   float64 `json:"score"`
+	Name    string  `json:"name"`
+	Mode    string  `json:"mode"`
+	Outcome string  `json:"outcome"`
 }
 
 // believed is the row as far as it is what this program writes: a journal may have been
 // changed by hand.
-func (r *journalRow) believed() *journalRow {
+func (r *JournalRow) believed() *JournalRow {
 	for _, s := range []*string{&r.Server, &r.Method, &r.Kind, &r.Verdict} {
-		if !frame.IsLabel(*s) {
-			*s = frame.Other
-		}
+		*s = frame.Label(*s)
 	}
-	if r.Tool != "" && !frame.IsLabel(r.Tool) {
-		r.Tool = frame.Other
+	optional := []*string{&r.Tool, &r.Profile, &r.Delivered, &r.Released, &r.Validation.Verdict,
+		&r.Policy.Action, &r.Policy.Rule, &r.Would.Action, &r.Would.Rule}
+	r.Classified = r.Classified[:min(len(r.Classified), maxScores)]
+	for i := range r.Classified {
+		optional = append(optional, &r.Classified[i].Name, &r.Classified[i].Mode, &r.Classified[i].Outcome)
+	}
+	for _, s := range optional {
+		if *s != "" {
+			*s = frame.Label(*s)
+		}
 	}
 	for _, m := range []map[string]int64{r.Findings, r.NotInspected, r.Withheld} {
 		maps.DeleteFunc(m, func(code string, _ int64) bool { return !frame.IsLabel(code) })
@@ -45,9 +76,12 @@ func (r *journalRow) believed() *journalRow {
 	return r
 }
 
-// journaled finds the decision of that id in the journal of this state directory, with the
+// maxScores bounds the classifiers of one decision.
+const maxScores = 64
+
+// Journaled finds the decision of that id in the journal of this state directory, with the
 // files that were put aside; nil if it has none.
-func journaled(dir *state.Dir, id ledger.ID) (*journalRow, error) {
+func Journaled(dir *state.Dir, id ledger.ID) (*JournalRow, error) {
 	for record, err := range dir.Records("decisions.jsonl") {
 		if err != nil {
 			return nil, err
@@ -55,7 +89,7 @@ func journaled(dir *state.Dir, id ledger.ID) (*journalRow, error) {
 		if !bytes.Contains(record, []byte(id.String())) {
 			continue
 		}
-		var r journalRow
+		var r JournalRow
 		if json.Unmarshal(record, &r) == nil && r.ID == id.String() {
 			return r.believed(), nil
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
+	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 )
@@ -49,14 +50,21 @@ func writeTable(out io.Writer, list []sequence.Entry, details bool) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "INDEX\tTIME\tKIND\tOF\tVERDICT\tID")
+	column := func(cell string) string { // what was found is a line of its own where there are details
+		if details {
+			return ""
+		}
+		return cell + "\t"
+	}
+	fmt.Fprintln(w, "INDEX\tTIME\tKIND\tOF\tVERDICT\t"+column("FOUND")+"ID")
 	for i := range list {
 		st, err := statement(&list[i])
 		if err != nil {
 			return err
 		}
 		verdict := strings.Trim(st.Verdict+" "+st.Reason, " ")
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", list[i].Index, st.Time.UTC().Format(time.RFC3339), st.Kind, source(st.Server, st.Tool), verdict, st.ID)
+		row := index.RowOf(list[i].Index, st, nil)
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s%s\n", list[i].Index, st.Time.UTC().Format(time.RFC3339), st.Kind, source(st.Server, st.Tool), verdict, column(codesCell(row.Codes)), st.ID)
 		if details {
 			if err := w.Flush(); err != nil {
 				return err

@@ -246,7 +246,7 @@ func tamperAll(t *testing.T, u *usedLog) {
 	u.tampered("a leaf behind the log", "INSERT INTO ledger_leaves SELECT idx + 100000, envelope FROM ledger_leaves WHERE idx = 1", "ledger_leaves")
 	u.tampered("a row behind the log", "INSERT INTO ledger_entries SELECT idx + 100000, ?, at, server, kind, opening FROM ledger_entries WHERE idx = 1", "ledger_entries", []byte("0123456789abcdef"))
 	u.tampered("a tile behind the log", "INSERT INTO ledger_tiles SELECT level, n + 1000, hashes FROM ledger_tiles WHERE level = 0 AND n = 0", "ledger_tiles")
-	u.tampered("a held result without a record", "INSERT INTO held SELECT '"+strings.Repeat("8", 32)+"', server, tool, principal, rule, code, call, digest, octets, body, at, until, state, decided, decider FROM held WHERE state = 'held' AND principal = ''", "held")
+	u.tampered("a held result without a record", "INSERT INTO held (id, server, tool, principal, rule, code, call, digest, octets, body, at, until, state, decided, decider) SELECT '"+strings.Repeat("8", 32)+"', server, tool, principal, rule, code, call, digest, octets, body, at, until, state, decided, decider FROM held WHERE state = 'held' AND principal = ''", "held")
 }
 
 // tampers are expressions of other values of a column.

@@ -108,6 +108,15 @@ func TestState(t *testing.T) {
 	write(t, filepath.Join(state, "install.key"), strings.Repeat("k", 32))
 	text, r, _ = examine(t, Options{Config: config})
 	holds(t, "key", text, r, true, "ok       key        for its owner alone: back it up, fences cannot be checked without it\n")
+	if os.Geteuid() != 0 { // root may write everywhere
+		locked := filepath.Join(t.TempDir(), "locked")
+		if err := os.Mkdir(locked, 0o500); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("PELLUCID_STATE", locked)
+		text, r, _ = examine(t, Options{Config: config})
+		holds(t, "read-only", text, r, false, "run pellucid as the user that owns it")
+	}
 	t.Setenv("PELLUCID_STATE", write(t, filepath.Join(t.TempDir(), "file"), ""))
 	text, r, _ = examine(t, Options{Config: config})
 	holds(t, "no directory", text, r, false, "failed   state      ")

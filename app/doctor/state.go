@@ -29,6 +29,8 @@ func (x *examiner) state() *state.Dir {
 	switch {
 	case err != nil:
 		x.report.add("state", Failed, "%v", err)
+	case dir.Writable() != nil:
+		x.report.add("state", Failed, "%v", dir.Writable())
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
 		x.report.add("state", Warning, "%s has mode %04o: run chmod 700 on it", finding.Quote(dir.Path()), info.Mode().Perm())
 	default:

@@ -16,6 +16,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/evidence"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/mirror"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/record/witness"
@@ -66,7 +67,12 @@ func OpenFollowed(s *storage.Store, dir *state.Dir, e *rules.Evidence, poll time
 		pub = &publisher{log: r.Log, keys: keys}
 	}
 	r.Witnesses, r.Mirror = pub.witness, pub.mirror
-	r.Seq = sequence.New(sequence.Options{Store: r.Log, Origin: originOf(e.Origin), Poll: poll, Log: log, Integrated: integrated, Chain: r.Log.Chain(),
+	follower := index.NewFollower(r.Log, log)
+	added := follower.Integrated
+	if integrated != nil {
+		added = func(entries []sequence.Entry) { follower.Integrated(entries); integrated(entries) }
+	}
+	r.Seq = sequence.New(sequence.Options{Store: r.Log, Origin: originOf(e.Origin), Poll: poll, Log: log, Integrated: added, Chain: r.Log.Chain(),
 		Keys: keys, Seen: &sequence.Seen{Dir: dir}, Ask: pub.ask, Published: pub.published})
 	r.Recorder = evidence.New(evidence.Options{Store: r.Log, Direct: r.Seq, BestEffort: e.Mode != rules.Required, Wake: r.Seq.Wake, Log: log})
 	ctx, stop := context.WithCancel(context.Background())
@@ -75,7 +81,10 @@ func OpenFollowed(s *storage.Store, dir *state.Dir, e *rules.Evidence, poll time
 	if e.Mode == rules.Required {
 		go r.watchStandbys(ctx)
 	}
-	go func() { defer close(r.Done); r.Seq.Run(ctx); published() }()
+	follow, last := context.WithCancel(context.Background()) // ends when no record is added any more
+	indexed := make(chan struct{})
+	go func() { defer close(indexed); follower.Follow(follow) }()
+	go func() { defer close(r.Done); r.Seq.Run(ctx); published(); last(); <-indexed }()
 	return r
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/platform/backoff"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
@@ -50,6 +51,42 @@ func (d Database) WithIntegratedLog(do func(context.Context, *storage.Ledger, *s
 		_ = seq.Flush(ctx)
 		return do(ctx, l, dir)
 	})
+}
+
+// WithIntegrated calls do with the store, once the records that wait are part of its log, if it has
+// one: this process adds them, or the one that carries the log on does, for which it waits a while.
+func (d Database) WithIntegrated(do func(context.Context, *storage.Store) error) error {
+	return d.withStore(func(ctx context.Context, dir *state.Dir, s *storage.Store) error {
+		seq, err := Carrier(s.Ledger(), dir, nil)
+		if err != nil {
+			return err
+		}
+		_ = seq.Flush(ctx) // as in WithIntegratedLog
+		settled(ctx, s.Ledger())
+		err = do(ctx, s)
+		if storeAway(err) {
+			return exit.With(exit.Unreachable, err)
+		}
+		return err
+	})
+}
+
+// settled waits until the records that wait now are part of the log, at most IntegrateWait.
+func settled(ctx context.Context, l *storage.Ledger) {
+	n, err := l.Waiting(ctx, 1000)
+	oldest, err2 := l.Pending(ctx, 1, 1)
+	if err != nil || err2 != nil || n == 0 || len(oldest) == 0 {
+		return // what is wrong with the store is told by what comes next
+	}
+	last := oldest[0].Seq + int64(n)
+	for end := time.Now().Add(IntegrateWait); time.Now().Before(end); {
+		if backoff.Sleep(ctx, 50*time.Millisecond) != nil {
+			return
+		}
+		if next, err := l.Pending(ctx, 1, 1); err != nil || len(next) == 0 || next[0].Seq >= last {
+			return
+		}
+	}
 }
 
 // Carrier carries a log on for a verb, with a key that is given or those of the installation.

@@ -48,9 +48,11 @@ func (r *Records) watchStandbys(ctx context.Context) {
 		if err == nil && got == nil {
 			return // SQLite
 		}
-		if missing := got.Missing(); err == nil && missing != r.missing.Swap(missing) {
-			alone := r.rules.Standby == rules.StandbyMissing
-			r.store.CommitAlone(missing && alone)
+		missing, alone := got.Missing(), r.rules.Standby == rules.StandbyMissing
+		if err == nil && alone {
+			err = r.store.CommitAlone(ctx, missing)
+		}
+		if err == nil && missing != r.missing.Swap(missing) {
 			switch {
 			case missing && alone:
 				r.say.Warn("no synchronous standby of the database is connected: records are in the primary alone until one is")

@@ -39,17 +39,46 @@ func noStore(where string) error {
 	return fmt.Errorf("%w at %s; --db names another one", ErrNoStore, terminal.Printable(where))
 }
 
+// Flag is what a printed command needs to find the database: " --db X", or "" where it finds it
+// without. known is what PELLUCID_DB says where the command will run, as far as that is known. A URL
+// may hold a password, and is not printed.
+func (d Database) Flag(known string) string {
+	switch {
+	case d == "" || string(d) == known:
+		return ""
+	case storage.IsPostgres(string(d)):
+		return " --db URL"
+	}
+	path, err := filepath.Abs(string(d)) // the command may run in another folder
+	if err != nil {
+		path = string(d)
+	}
+	return " --db " + terminal.ShellWord(path)
+}
+
 // Open opens the database; make says to make it if it does not exist.
 func (d Database) Open(ctx context.Context, dir *state.Dir, make bool) (*storage.Store, error) {
 	where := string(d)
 	if where == "" {
 		where = filepath.Join(dir.Path(), "pellucid.db")
 	}
+	if err := CheckStore(where); err != nil {
+		return nil, err
+	}
+	if !make && !storage.IsPostgres(where) {
+		if _, err := os.Stat(where); errors.Is(err, fs.ErrNotExist) {
+			return nil, noStore(where) // before a key is made: what only reads leaves nothing behind
+		}
+	}
 	key, err := chainKey(dir)
 	if err != nil {
 		return nil, err
 	}
-	o := storage.Options{Cache: stateCache, Chain: key}
+	found, err := IndexKey(dir)
+	if err != nil {
+		return nil, err
+	}
+	o := storage.Options{Cache: stateCache, Chain: key, Index: found}
 	if make { // for a process that serves calls
 		o.Wait = servingWait
 	}

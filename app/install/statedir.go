@@ -10,6 +10,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/platform/keyring"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -30,6 +31,15 @@ func chainKey(dir *state.Dir) (*sequence.ChainKey, error) {
 		return nil, err
 	}
 	return sequence.NewChainKey(keys[0].Secret(), Secrets(keys[1:])...), nil
+}
+
+// IndexKey is the key under which the index of a log finds persons and contents.
+func IndexKey(dir *state.Dir) (*index.Key, error) {
+	keys, err := Keys(dir)
+	if err != nil {
+		return nil, err
+	}
+	return index.NewKey(keys[0].Secret(), Secrets(keys[1:])...), nil
 }
 
 // FenceKey is the installation's key of the fences, which verifies those of previous keys too.

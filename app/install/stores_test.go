@@ -17,6 +17,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
@@ -33,6 +34,26 @@ func code(err error) int {
 }
 
 // TestStores: which stores a person means, and what a message calls them.
+// TestDatabaseFlag: a command names the database where it would not find it, and never a URL.
+func TestDatabaseFlag(t *testing.T) {
+	t.Chdir(t.TempDir())
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		db          Database
+		known, want string
+	}{
+		{"", "", ""}, {"", "/srv/x.db", ""}, {"/srv/x.db", "/srv/x.db", ""}, {"/srv/x.db", "", " --db /srv/x.db"}, {"/srv/x y.db", "/srv/x.db", ` --db "/srv/x y.db"`},
+		{"x.db", "", " --db " + terminal.ShellWord(filepath.Join(here, "x.db"))}, {"postgres://u:secret@h/d", "", " --db URL"}, {"postgres://u:secret@h/d", "postgres://u:secret@h/d", ""},
+	} {
+		if got := x.db.Flag(x.known); got != x.want {
+			t.Errorf("%q where %q is known: %q, want %q", x.db, x.known, got, x.want)
+		}
+	}
+}
+
 func TestStores(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("PELLUCID_STATE", home)

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys and live lines of the console. Every page works without this file. It writes text only, and no HTML.
+
+const all = (selector, within = document) => [...within.querySelectorAll(selector)]
+const one = (selector, within = document) => within.querySelector(selector)
+const say = text => { const at = one('[data-says]'); if (at && at.textContent !== text) at.textContent = text }
+
+// Letters can be switched off (WCAG 2.1.4); the choice stays in this browser.
+const lettersOff = 'pellucid-letters-off'
+const stored = { get: () => { try { return localStorage.getItem(lettersOff) === '1' } catch { return false } }, set: off => { try { localStorage.setItem(lettersOff, off ? '1' : '0') } catch { /* the choice holds for this page only */ } } }
+let off = stored.get()
+
+// What only works with this file is hidden until it has come.
+for (const el of all('[data-script]')) el.hidden = false
+
+const inField = el => el instanceof Element && !!el.closest('input:not([type=checkbox]):not([type=radio]):not([type=submit]), textarea, select, [contenteditable]')
+const shown = el => el && !el.disabled && el.getClientRects().length > 0
+
+// Rows of a list: j and k move, and what a letter does happens in the row.
+const rows = () => all('[data-row]').filter(shown)
+const here = () => one('[data-row].here')
+function move(by) {
+	const list = rows()
+	if (!list.length) return
+	const at = list.indexOf(here())
+	const next = list[Math.max(0, Math.min(list.length - 1, at < 0 ? (by > 0 ? 0 : list.length - 1) : at + by))]
+	for (const row of list) row.classList.toggle('here', row === next)
+	const to = one('[data-open]', next) || next
+	to.focus({ preventScroll: true })
+	next.scrollIntoView({ block: 'nearest' })
+	disarm()
+}
+
+// A button with data-twice acts at the second press of its key; the first says what will happen.
+let armed = null
+function disarm() {
+	if (!armed) return
+	armed.classList.remove('armed')
+	armed = null
+	say('')
+}
+function press(el) {
+	if (el.dataset.twice !== undefined && armed !== el) {
+		disarm()
+		armed = el
+		el.classList.add('armed')
+		say((el.dataset.twice || el.textContent.trim()) + ' Press ' + el.dataset.key + ' again to do it, Esc to leave it.')
+		el.focus({ preventScroll: true })
+		return
+	}
+	disarm()
+	if (el.matches('input:not([type=checkbox]), textarea, select')) el.focus()
+	else el.click()
+}
+
+const buttonOf = key => all(`[data-key="${CSS.escape(key)}"]`, here() || document).filter(el => !el.closest('.nav') && shown(el))[0]
+	|| all(`[data-key="${CSS.escape(key)}"]`).filter(el => !el.closest('.nav') && !el.closest('[data-row]') && shown(el))[0]
+
+let going = 0 // until when a letter behind g names a page
+function key(ev) {
+	if (ev.defaultPrevented || ev.ctrlKey || ev.metaKey || ev.altKey || ev.isComposing) return
+	const dialog = one('dialog[open]')
+	if (ev.key === 'Escape') {
+		if (dialog) return // it closes itself
+		if (inField(ev.target)) ev.target.blur()
+		disarm()
+		return
+	}
+	if (off || dialog || inField(ev.target)) return
+	if (going > Date.now()) {
+		going = 0
+		const to = all('.nav [data-key]').find(a => a.dataset.key === ev.key)
+		if (to) { ev.preventDefault(); to.click() }
+		return
+	}
+	const find = one('#find')
+	switch (ev.key) {
+	case 'j': case 'k': // rows of a list, or the items before and behind that of the page
+		if (rows().length) move(ev.key === 'j' ? 1 : -1)
+		else { const to = buttonOf(ev.key); if (!to) return; press(to) }
+		break
+	case 'g': going = Date.now() + 1500; break
+	case 'u': { const up = one('[data-up]'); if (!up) return; up.click(); break }
+	case '/': if (!find) return; find.focus(); break
+	case '?': one('#keys')?.showModal(); break
+	case 'Enter': {
+		const open = here() && document.activeElement === here() && one('[data-open]', here())
+		if (!open) return
+		open.click()
+		break
+	}
+	default: {
+		if (ev.key.length !== 1 || ev.key === ' ') return
+		const el = buttonOf(ev.shiftKey ? 'Shift ' + ev.key.toLowerCase() : ev.key)
+		if (!el) return
+		press(el)
+	}
+	}
+	ev.preventDefault()
+}
+document.addEventListener('keydown', key)
+document.addEventListener('pointerdown', disarm)
+
+document.addEventListener('click', ev => {
+	const el = ev.target instanceof Element && ev.target.closest('[data-copy], [data-keys], [data-reload]')
+	if (!el) return
+	if (el.dataset.keys !== undefined) one('#keys')?.showModal()
+	else if (el.dataset.reload !== undefined) location.reload()
+	else navigator.clipboard.writeText(document.getElementById(el.dataset.copy)?.textContent ?? '').then(() => say('Copied.'), () => say('The browser did not allow to copy.'))
+})
+
+const letters = one('#letters')
+if (letters) {
+	letters.checked = !off
+	letters.addEventListener('change', () => { off = !letters.checked; stored.set(off) })
+}
+document.documentElement.classList.toggle('no-letters', off)
+letters?.addEventListener('change', () => document.documentElement.classList.toggle('no-letters', off))
+
+// Live lines: what is newer than the page is counted, and the page stays as it is.
+const state = one('[data-live]')
+if (state) {
+	const tell = text => { if (state.textContent !== text) state.textContent = text }
+	let first = null
+	const newer = counts => {
+		first ??= counts
+		for (const line of all('[data-newer]')) {
+			const what = line.dataset.newer
+			if (counts[what] === undefined || first[what] === undefined) continue
+			const n = counts[what] - first[what]
+			const button = one('button', line)
+			if (n > 0 && button) {
+				const text = n.toLocaleString('en') + (n === 1 ? ' newer item' : ' newer items')
+				if (button.textContent !== text) button.textContent = text
+				line.hidden = false
+			}
+		}
+	}
+	// A browser has few connections to one host, so only pages that are seen hold one.
+	let events = null, ended = false
+	const open = () => {
+		if (events || ended) return
+		events = new EventSource(state.dataset.live)
+		events.addEventListener('counts', ev => {
+			const counts = JSON.parse(ev.data)
+			tell(counts.away ? 'the store does not answer' : 'live')
+			if (!counts.away) newer(counts)
+		})
+		events.addEventListener('ended', () => { ended = true; shut(); tell('your session has ended') })
+		events.addEventListener('error', ev => tell(ev.target.readyState === EventSource.CLOSED ? 'not live' : 'not live, trying again'))
+	}
+	const shut = () => { events?.close(); events = null }
+	const seen = () => { if (document.hidden) shut(); else open() }
+	document.addEventListener('visibilitychange', seen)
+	addEventListener('pagehide', shut)
+	addEventListener('pageshow', seen)
+	seen()
+}

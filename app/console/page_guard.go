@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/pellucid-mcp/pellucid/app/console/marked"
+	"github.com/pellucid-mcp/pellucid/model/guard"
+	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
+)
+
+var guardRoutes = []route{
+	{pattern: "GET guard", least: Viewer, handle: (*Console).guardPage, rail: entry{50, "Guard", "guard", "a"}},
+	{pattern: "GET guard/{id}", least: Viewer, handle: (*Console).guarded},
+	{pattern: "POST guard/{id}/decide", least: Reviewer, handle: (*Console).decideCall},
+}
+
+// Bounds of a page of the guard.
+const (
+	maxCalls    = 100
+	maxGuarded  = 100
+	maxCallBody = 64 << 10
+)
+
+type guardView struct {
+	Waits   []waitsView
+	More    bool
+	Log     bool
+	Decided []guardedRow
+}
+
+func (guardView) template() string { return "guard" }
+
+type waitsView struct {
+	To    Path
+	Tool  marked.Name
+	For   marked.Name
+	Since Own
+	Until Own
+}
+
+type guardedRow struct {
+	To     Path
+	ID     marked.Name
+	At     Own
+	Act    Own
+	Reason Own
+}
+
+// guardPage lists the calls that wait, and the latest decisions.
+func (c *Console) guardPage(q *request) answer {
+	if c.opt.Queue == nil {
+		return missing("Guard", "There is no guard here.", "pellucid guard stands between an agent and the provider of its model, and holds tool calls that third-party text has caused.", "pellucid guard --help")
+	}
+	v := guardView{Log: c.opt.Ledger != nil}
+	if q.who.Sees(guard.DeskServer) {
+		items, err := c.opt.Queue.List(q.Context(), hold.Filter{State: hold.Held, Server: guard.DeskServer, Limit: maxCalls})
+		if err != nil {
+			return failed(err)
+		}
+		v.More = len(items) == maxCalls
+		for i := range items {
+			it := &items[i]
+			v.Waits = append(v.Waits, waitsView{pathTo("guard/" + segment(it.ID)), marked.Identifier(it.Tool), marked.Identifier(it.Principal), moment(it.Held), moment(it.Until)})
+		}
+	}
+	if c.opt.Ledger == nil {
+		return page("Guard", v)
+	}
+	list, err := c.opt.Ledger.List(q.Context(), sequence.Filter{Kind: ledger.Counterfactual, Limit: 4 * maxGuarded})
+	if errors.Is(err, sequence.ErrNoLog) {
+		return page("Guard", v)
+	} else if err != nil {
+		return failed(err)
+	}
+	for i := range list {
+		st, err := ledger.UnverifiedStatement(list[i].Envelope)
+		if err != nil || !slices.Contains(guard.Acts, guard.Act(st.Verdict)) || len(v.Decided) == maxGuarded || !q.who.Sees(guard.DeskServer) {
+			continue
+		}
+		v.Decided = append(v.Decided, guardedRow{pathTo("guard/" + segment(st.ID.String())), marked.Identifier(st.ID.String()), moment(st.Time), labelWord(st.Verdict), labelWord(st.Reason)})
+	}
+	return page("Guard", v)
+}
+
+type guardedView struct {
+	ID     marked.Name
+	Tool   marked.Name
+	Record Path
+	// The held call.
+	Held      bool
+	Waits     bool
+	State     Own
+	Since     Own
+	Until     Own
+	By        marked.Name
+	Decided   bool
+	MayDecide bool
+	Sealed    bool
+	Call      marked.Text
+	HasCall   bool
+	Decide    Path
+	// The statement.
+	Known   bool
+	Why     Own // why there is none
+	Act     Own
+	Reason  Own
+	Asked   Own
+	Matches bool // the digest of the ledger
+	Checked bool // it was compared
+	Calls   []callView
+	Runs    []runView
+	Replay  marked.Plain
+}
+
+func (guardedView) template() string { return "guarded" }
+
+type callView struct {
+	Tool      marked.Name
+	Verdict   Own
+	Response  Own
+	Unread    bool
+	Own       bool
+	Arguments []argumentView
+	Rules     []marked.Name
+}
+
+type argumentView struct {
+	Label    marked.Name
+	Form     Own
+	From     Own
+	Segments []marked.Name
+}
+
+// A runView is a search for the segments that took control.
+type runView struct {
+	Classes  []classView
+	Calls    Own
+	Tokens   Own
+	Took     Own
+	Segments []segmentView
+}
+
+type classView struct {
+	Class    Own
+	Response Own
+	Severity Own
+	Band     Own
+	Causes   Own
+}
+
+// A segmentView is a segment of the context by how much it moved the model.
+type segmentView struct {
+	N      Own
+	Source marked.Name
+	Known  bool // its source
+	Effect Own
+	Hint   Own // class of the row: m1, p1, p2, p3
+	Shown  Own
+	Hidden Own
+	X, W   Own // of the meter, in a plot of 96
+	Pushes bool
+}
+
+// guarded shows one decision of the guard.
+func (c *Console) guarded(q *request) answer {
+	id := q.PathValue("id")
+	if c.opt.Queue == nil || !hold.ValidID(id) {
+		return notFound()
+	}
+	if !q.who.Sees(guard.DeskServer) {
+		return notYours()
+	}
+	v := guardedView{ID: marked.Identifier(id), Record: pathTo(findPath + "/" + segment(id)), Decide: pathTo("guard/" + segment(id) + "/decide")}
+	it, err := c.opt.Queue.Get(q.Context(), id)
+	switch {
+	case errors.Is(err, hold.ErrNotFound):
+	case err != nil:
+		return failed(err)
+	case it.Rule == hold.GuardCall:
+		v.call(q, &it)
+	}
+	if err := c.statement(q, id, &v); err != nil {
+		return failed(err)
+	}
+	if !v.Held && !v.Known && v.Why == "" {
+		return notFound()
+	}
+	return page("Decision of the guard", v)
+}
+
+// call fills what the queue has.
+func (v *guardedView) call(q *request, it *hold.Item) {
+	v.Held, v.Waits, v.State, v.Since, v.Until = true, it.State == hold.Held, labelWord(string(it.State)), moment(it.Held), moment(it.Until)
+	v.Tool, v.By, v.Decided = marked.Identifier(it.Tool), marked.Identifier(it.By), it.By != ""
+	v.MayDecide, v.Sealed = q.who.Decides(guard.DeskServer), it.Sealed()
+	if !it.Sealed() && it.Body != nil && v.MayDecide {
+		v.HasCall, v.Call = true, marked.Of(string(it.Body[:min(len(it.Body), maxCallBody)]))
+	}
+}
+
+// statement fills what the guard has found out, from its file.
+func (c *Console) statement(q *request, id string, v *guardedView) error {
+	if c.opt.Statement == nil {
+		v.Why = "The statements of the guard are on the machine on which it runs."
+		return nil
+	}
+	parsed, err := ledger.ParseID(id)
+	if err != nil {
+		return err
+	}
+	text, err := c.opt.Statement(parsed)
+	switch {
+	case err != nil:
+		return err
+	case text == nil && v.Held:
+		v.Why = "The statement of this decision is not on this machine."
+		return nil
+	case text == nil:
+		return nil
+	}
+	e, err := guard.Replay(text)
+	if err != nil {
+		v.Why = "The statement was changed, or another version of this program wrote it: its verdict does not follow from its answers."
+		return nil
+	}
+	if e.ID != id {
+		v.Why = "The statement is that of another decision."
+		return nil
+	}
+	v.Known, v.Act, v.Reason, v.Asked = true, labelWord(string(e.Act)), labelWord(string(e.Reason)), count(int64(e.Questions()))
+	v.Replay = marked.Spelled("pellucid ccr replay guard/" + id + ".json")
+	v.Checked, v.Matches = c.inLog(q.Context(), parsed, text)
+	sources := map[int]string{}
+	for _, s := range e.Sources {
+		sources[s.Segment] = s.Source
+	}
+	for i := range e.Calls {
+		v.Calls = append(v.Calls, newCall(&e.Calls[i], sources))
+	}
+	for _, r := range e.Runs {
+		v.Runs = append(v.Runs, newRun(r, sources))
+	}
+	if len(e.Calls) > 0 && !v.Held {
+		v.Tool = marked.Identifier(e.Calls[0].Tool)
+	}
+	return nil
+}
+
+// decideCall releases or denies a call that waits.
+func (c *Console) decideCall(q *request) answer {
+	id := q.PathValue("id")
+	if c.opt.Queue == nil || !hold.ValidID(id) {
+		return notFound()
+	}
+	if !q.who.Decides(guard.DeskServer) {
+		return notYours()
+	}
+	if err := q.ParseForm(); err != nil {
+		return failed(err)
+	}
+	it, err := c.opt.Queue.Get(q.Context(), id)
+	if err == nil && it.Rule != hold.GuardCall {
+		err = hold.ErrNotFound
+	}
+	if err == nil {
+		switch q.PostForm.Get("verb") {
+		case "release":
+			err = c.opt.Queue.Release(q.Context(), id, q.who.ID)
+		case "deny":
+			err = c.opt.Queue.Deny(q.Context(), id, q.who.ID)
+		default:
+			return notFound()
+		}
+	}
+	switch {
+	case errors.Is(err, hold.ErrSealed):
+		return state{status: http.StatusConflict, title: "Encrypted", says: "The call is encrypted to its reviewers: one of their keys has to open it. It was not released.", kind: "held",
+			why: "Release it where your key is:", command: "pellucid quarantine release --identity file:KEY ID", stored: true, to: pathTo("guard/" + segment(id)), toWord: "Back to the call"}
+	case err != nil:
+		return failed(err)
+	}
+	return seeOther(pathTo("guard/" + segment(id)))
+}
+
+// effect is a difference of two rates in thousandths, for a person.
+func effect(n int) Own { return own(fmt.Sprintf("%+.2f", float64(n)/1000)) }

@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/app/console/marked"
+	"github.com/pellucid-mcp/pellucid/record/index"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
+	"github.com/pellucid-mcp/pellucid/storage"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+)
+
+var overviewRoutes = []route{
+	{pattern: "GET overview", least: Viewer, handle: (*Console).overview, rail: entry{place: 10, word: "Overview", icon: "overview", key: "o"}},
+}
+
+// spans are the spans of time of the overview, each with the length of its bars.
+var spans = []struct {
+	name Own
+	each Own
+	step time.Duration
+	bars int
+}{{"1 h", "5 minutes", 5 * time.Minute, 12}, {"24 h", "half hours", 30 * time.Minute, 48}, {"7 d", "3 hours", 3 * time.Hour, 56}, {"30 d", "days", 24 * time.Hour, 30}}
+
+type overviewView struct {
+	Spans   []spanView
+	Each    Own
+	From    Own
+	Until   Own
+	Waits   []waitView
+	HasLog  bool
+	Journal bool // decisions of this time stand in the journal, which these numbers leave out
+	Behind  Own
+	Charts  []chartView
+	Total   Own
+	TotalTo Path
+	Axis    []Own
+	Table   []barRow
+	Heat    heatView
+	Servers []serverSum
+	Others  []otherView
+	Log     []factView
+}
+
+func (overviewView) template() string { return "overview" }
+
+type spanView struct {
+	Name Own
+	To   Path
+	Here bool
+}
+
+// A waitView is a number of things that wait for a person.
+type waitView struct {
+	N    Own // "–": not known
+	To   Path
+	Word Own
+	Note Own
+}
+
+// A chartView is the bars of one verdict, on a scale of its own.
+type chartView struct {
+	Verdict verdictView
+	Fill    Own
+	N       Own
+	To      Path
+	Top     Own // the greatest bar
+	Width   int
+	Bars    []barView
+}
+
+type barView struct {
+	X, Y, Height int
+	Hit          int // x of the place that can be clicked
+	To           Path
+	Label        Own
+}
+
+type barRow struct {
+	From  Own
+	Cells []cellView
+}
+
+type cellView struct {
+	N    Own
+	To   Path
+	Heat int // 0 to 5
+	None bool
+}
+
+type heatView struct {
+	Servers []facetRow
+	Rows    []heatRow
+	Sums    []cellView // of each server, then of all
+}
+
+type heatRow struct {
+	Code  Own
+	To    Path
+	Cells []cellView
+	All   cellView
+}
+
+type serverSum struct {
+	Name  marked.Name
+	To    Path
+	Cells []cellView
+}
+
+// An otherView is the records of a kind by verdict: of classifiers, or of the guard.
+type otherView struct {
+	Title Own
+	None  Own // what it says where there are none
+	Rows  []facetRow
+	All   Own
+	To    Path
+}
+
+func (c *Console) overview(q *request) answer {
+	at := slices.IndexFunc(spans, func(s struct {
+		name Own
+		each Own
+		step time.Duration
+		bars int
+	}) bool {
+		return string(s.name) == q.URL.Query().Get("span")
+	})
+	if at < 0 {
+		at = 1
+	}
+	v := overviewView{Each: spans[at].each, HasLog: c.opt.Ledger != nil}
+	for i, s := range spans {
+		v.Spans = append(v.Spans, spanView{s.name, pathTo("overview", "span", string(s.name)), i == at})
+	}
+	w := index.Last(q.now, spans[at].step, spans[at].bars)
+	v.From, v.Until = minute(w.Since), minute(q.now)
+	if err := v.waiting(c, q); err != nil {
+		return failed(err)
+	}
+	if c.opt.Journal != nil && q.who.AllServers {
+		last, err := c.opt.Journal()
+		if err != nil {
+			return failed(err)
+		}
+		v.Journal = last.After(w.Since)
+	}
+	if c.opt.Ledger == nil {
+		return page("Overview", v)
+	}
+	err := c.opt.Ledger.View(q.Context(), func(x *storage.View) error { return v.read(c, x, q.who, w) })
+	if err == nil {
+		err = v.log(q.Context(), c.opt.Ledger, q.now)
+	}
+	if err != nil {
+		return failed(err)
+	}
+	return page("Overview", v)
+}
+
+// waiting says what waits for a person, and since when.
+func (v *overviewView) waiting(c *Console, q *request) error {
+	for _, w := range []struct {
+		read             func(context.Context) ([]Waiting, error)
+		word, none, path Own
+	}{{c.opt.Held, "results held", "No result waits.", "review"}, {c.opt.Blocked, "sources blocked by a verdict", "No source is blocked.", ""}} {
+		out := waitView{N: unknown, Word: w.word, Note: "This console does not know them."}
+		if w.read != nil {
+			list, err := w.read(q.Context())
+			if err != nil {
+				return err
+			}
+			n, since := 0, time.Time{}
+			for _, x := range list {
+				if q.who.Sees(x.Server) {
+					if n += x.N; since.IsZero() || x.Since.Before(since) {
+						since = x.Since
+					}
+				}
+			}
+			out.N, out.Note = count(int64(n)), w.none
+			if n > 0 {
+				out.Note = "the oldest for " + lasts(q.now.Sub(since))
+			}
+			if w.path != "" && c.opens(q.who, string(w.path)) {
+				out.To = pathTo(string(w.path))
+			}
+		}
+		v.Waits = append(v.Waits, out)
+	}
+	return nil
+}
+
+// opens reports whether there is a page at the path below Base, and the person has the role for it.
+func (c *Console) opens(who Person, path string) bool {
+	return slices.ContainsFunc(c.routes, func(r route) bool { return r.pattern == "GET "+path && who.Role >= r.least })
+}
+
+// verdictOrder is the order of the charts; others follow by name.
+var verdictOrder = []string{"passed", "changed", "withheld", "dropped"}
+
+func orderVerdicts(a, b string) int {
+	place := func(s string) int {
+		if i := slices.Index(verdictOrder, s); i >= 0 {
+			return i
+		}
+		return len(verdictOrder)
+	}
+	return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b))
+}
+
+// read fills what the index knows. Every number is the length of the list to which it leads.
+func (v *overviewView) read(c *Console, x *storage.View, who Person, w index.Window) error {
+	if n := x.Status.Behind(); n > 0 {
+		v.Behind = counted(n, "record")
+	}
+	all := index.Filter{Since: w.Since, Until: w.Until}
+	if none, _ := who.within(&all); none {
+		return nil
+	}
+	messages := all
+	messages.Kinds = []ledger.Kind{ledger.Message}
+	bars, err := x.Sums(&messages, storage.By{Step: w.Step, Verdict: true})
+	if err == nil {
+		err = v.heat(x, messages)
+	}
+	if err == nil {
+		err = v.servers(c, x, messages)
+	}
+	if err == nil {
+		err = v.others(x, all)
+	}
+	if err != nil {
+		return err
+	}
+	v.charts(messages, w, bars)
+	return nil
+}
+
+// charts draws the bars of each verdict.
+func (v *overviewView) charts(f index.Filter, w index.Window, sums []storage.Sum) {
+	n := int(w.Until.Sub(w.Since) / w.Step)
+	by, total := map[string][]int64{}, int64(0)
+	for _, name := range verdictOrder {
+		by[name] = make([]int64, n)
+	}
+	for _, s := range sums {
+		if by[s.Verdict] == nil {
+			by[s.Verdict] = make([]int64, n)
+		}
+		if at := int(s.At.Sub(w.Since) / w.Step); at >= 0 && at < n {
+			by[s.Verdict][at] += s.N
+			total += s.N
+		}
+	}
+	v.Total, v.TotalTo = count(total), recordsPath(f)
+	v.Table = make([]barRow, n)
+	for i := range v.Table {
+		v.Table[i].From = minute(w.Since.Add(time.Duration(i) * w.Step))
+	}
+	for i := 0; i <= 4; i++ {
+		v.Axis = append(v.Axis, axisTime(w.Since.Add(w.Until.Sub(w.Since)*time.Duration(i)/4), w.Step))
+	}
+	names := make([]string, 0, len(by))
+	for name := range by {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, orderVerdicts)
+	for _, name := range names {
+		v.chart(f, w, name, by[name])
+	}
+}
+
+// fills are the colours of the bars.
+var fills = map[string]Own{"changed": "f-changed", "withheld": "f-held", "dropped": "f-denied"}
+
+func (v *overviewView) chart(f index.Filter, w index.Window, verdict string, bars []int64) {
+	out := chartView{Verdict: newVerdict(verdict), Fill: cmp.Or(fills[verdict], "f-passed"), Width: 10 * len(bars)}
+	if verdict != "" { // without a verdict there is no term that selects these
+		f.Verdicts = []string{verdict}
+		out.To = recordsPath(f)
+	}
+	top, sum := slices.Max(bars), int64(0)
+	for i, n := range bars {
+		sum += n
+		step := f
+		step.Since = w.Since.Add(time.Duration(i) * w.Step)
+		step.Until = step.Since.Add(w.Step)
+		cell := newCell(n, step, 0)
+		if verdict == "" {
+			cell.To = ""
+		}
+		v.Table[i].Cells = append(v.Table[i].Cells, cell)
+		if n == 0 {
+			continue
+		}
+		height := max(2, int(98*n/top))
+		out.Bars = append(out.Bars, barView{X: 10*i + 1, Hit: 10 * i, Y: 100 - height, Height: height, To: cell.To, Label: minute(step.Since) + ": " + count(n)})
+	}
+	out.N, out.Top = count(sum), count(top)
+	v.Charts = append(v.Charts, out)
+}
+
+func newCell(n int64, f index.Filter, most int64) cellView {
+	out := cellView{N: count(n), To: recordsPath(f), None: n == 0}
+	for step := most / 16; n > 0 && out.Heat < 5 && (out.Heat == 0 || n > step); step = max(step, 1) * 2 {
+		out.Heat++
+	}
+	return out
+}
+
+// mostCodes and mostServers bound the table of what was found.
+const (
+	mostCodes   = 20
+	mostServers = 12
+)
+
+// heat is what was found by code and server.
+func (v *overviewView) heat(x *storage.View, f index.Filter) error {
+	sums, err := x.Sums(&f, storage.By{Server: true, Code: true})
+	if err != nil {
+		return err
+	}
+	type place struct {
+		code   finding.Code
+		server string
+	}
+	cells, codes, servers, most := map[place]int64{}, map[finding.Code]int64{}, map[string]int64{}, int64(0)
+	for _, s := range sums {
+		cells[place{s.Code, s.Server}] += s.N
+		codes[s.Code] += s.N
+		servers[s.Server] += s.N
+		most = max(most, s.N)
+	}
+	for _, server := range largest(servers, mostServers) {
+		to := f
+		to.Servers = []string{server}
+		head := facetRow{Name: marked.Identifier(cmp.Or(server, "no server"))}
+		if server != "" {
+			head.To = recordsPath(to)
+		}
+		v.Heat.Servers = append(v.Heat.Servers, head)
+	}
+	for _, code := range largest(codes, mostCodes) {
+		to := f
+		to.Code = code
+		row := heatRow{Code: codeName(code), To: recordsPath(to), All: newCell(codes[code], to, 0)}
+		for _, server := range largest(servers, mostServers) {
+			one := to
+			one.Servers = []string{server}
+			cell := newCell(cells[place{code, server}], one, most)
+			if server == "" { // no term selects these
+				cell.To = ""
+			}
+			row.Cells = append(row.Cells, cell)
+		}
+		v.Heat.Rows = append(v.Heat.Rows, row)
+	}
+	return nil
+}
+
+// largest are the keys with the greatest numbers.
+func largest[K ~string](m map[K]int64, n int) []K {
+	keys := make([]K, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b K) int { return cmp.Or(-cmp.Compare(m[a], m[b]), cmp.Compare(a, b)) })
+	return keys[:min(n, len(keys))]
+}
+
+// servers are the messages of each server by verdict.
+func (v *overviewView) servers(c *Console, x *storage.View, f index.Filter) error {
+	sums, err := x.Sums(&f, storage.By{Server: true, Verdict: true})
+	if err != nil {
+		return err
+	}
+	all, by := map[string]int64{}, map[string]map[string]int64{}
+	for _, s := range sums {
+		if by[s.Server] == nil {
+			by[s.Server] = map[string]int64{}
+		}
+		by[s.Server][s.Verdict] += s.N
+		all[s.Server] += s.N
+	}
+	for _, server := range largest(all, mostServers) {
+		if server == "" {
+			continue
+		}
+		one := f
+		one.Servers = []string{server}
+		row := serverSum{Name: marked.Identifier(server), To: recordsPath(one), Cells: []cellView{newCell(all[server], one, 0)}}
+		if c.has("servers/{server}") {
+			row.To = pathTo("servers/" + segment(server))
+		}
+		rest := all[server]
+		for _, verdict := range verdictOrder {
+			of := one
+			of.Verdicts = []string{verdict}
+			row.Cells = append(row.Cells, newCell(by[server][verdict], of, 0))
+			rest -= by[server][verdict]
+		}
+		row.Cells = append(row.Cells, cellView{N: count(rest), None: rest == 0})
+		v.Servers = append(v.Servers, row)
+	}
+	return nil
+}
+
+// others are the records of classifiers and of the guard.
+func (v *overviewView) others(x *storage.View, f index.Filter) error {
+	for _, kind := range []struct {
+		kind        ledger.Kind
+		title, none Own
+	}{{ledger.Classified, "Classifiers", "No classifier has judged a result in this time."}, {ledger.Counterfactual, "Guard", "The guard has tested no call in this time."}} {
+		of := f
+		of.Kinds = []ledger.Kind{kind.kind}
+		sums, err := x.Sums(&of, storage.By{Verdict: true})
+		if err != nil {
+			return err
+		}
+		slices.SortFunc(sums, func(a, b storage.Sum) int { return orderVerdicts(a.Verdict, b.Verdict) })
+		out, total := otherView{Title: kind.title, None: kind.none, To: recordsPath(of)}, int64(0)
+		for _, s := range sums {
+			total += s.N
+			to := of
+			row := facetRow{Name: marked.Identifier(cmp.Or(s.Verdict, "none")), N: count(s.N)}
+			if s.Verdict != "" {
+				to.Verdicts = []string{s.Verdict}
+				row.To = recordsPath(to)
+			}
+			out.Rows = append(out.Rows, row)
+		}
+		out.All = count(total)
+		v.Others = append(v.Others, out)
+	}
+	return nil
+}
+
+// log says how the log is.
+func (v *overviewView) log(ctx context.Context, l *storage.Ledger, now time.Time) error {
+	head, err := l.Head(ctx)
+	if errors.Is(err, sequence.ErrNoLog) {
+		v.Log = []factView{{Name: "records", Value: marked.Identifier("none yet")}}
+		return nil
+	} else if err != nil {
+		return err
+	}
+	add := func(name, value Own, to Path) {
+		v.Log = append(v.Log, factView{name, marked.Identifier(string(value)), to})
+	}
+	add("records", count(head.Size), recordsPath(index.Filter{}))
+	v.Log = append(v.Log, factView{"name", marked.Identifier(head.Origin), ""})
+	waiting, err := l.Waiting(ctx, maxWaiting)
+	if err != nil {
+		return err
+	}
+	switch {
+	case waiting == 0:
+		add("not signed yet", "none", "")
+	case waiting == maxWaiting:
+		add("not signed yet", "more than "+count(maxWaiting), "")
+	default:
+		add("not signed yet", count(int64(waiting)), "")
+	}
+	cosigned, at, err := l.CosignedSize(ctx)
+	switch {
+	case err != nil:
+		return err
+	case cosigned == 0:
+		add("witnesses", "no checkpoint is cosigned", "")
+	default:
+		add("witnesses", "cosigned up to record "+count(cosigned)+", "+lasts(now.Sub(at))+" ago", "")
+	}
+	switch {
+	case head.Stop != nil:
+		add("state", "stopped: a checkpoint was seen that contradicts it", "")
+	case v.Behind != "":
+		add("index", "behind by "+v.Behind, "")
+	default:
+		add("index", "complete", "")
+	}
+	return nil
+}
+
+// maxWaiting bounds the counting of records that wait for their signature.
+const maxWaiting = 10_000

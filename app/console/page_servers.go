@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/pellucid-mcp/pellucid/app/console/marked"
+	"github.com/pellucid-mcp/pellucid/boundary/pinview"
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
+)
+
+var serverRoutes = []route{
+	{pattern: "GET servers", least: Viewer, handle: (*Console).servers, rail: entry{40, "Servers", "server", "s"}},
+	{pattern: "GET servers/{server}", least: Viewer, handle: (*Console).server},
+	{pattern: "POST servers/{server}/decide", least: Reviewer, handle: (*Console).decideItem},
+}
+
+// Pins are what is pinned of servers.
+type Pins interface {
+	List(ctx context.Context) ([]string, error)
+	Get(ctx context.Context, server string) (surface.Pin, error)
+	Approve(ctx context.Context, server string, k surface.Key, d surface.Digest, by string) error
+	Block(ctx context.Context, server string, k surface.Key, d surface.Digest, by string) error
+}
+
+// maxServers bounds the servers of a page.
+const maxServers = 500
+
+type serversView struct {
+	None    bool
+	Servers []serverRow
+	More    Own // "": all are there
+}
+
+func (serversView) template() string { return "servers" }
+
+type serverRow struct {
+	Name           marked.Name
+	To             Path
+	Since          Own
+	Live           Own
+	Pending        Own
+	Blocked        Own
+	Waits, Refuses bool
+	Rejected       marked.Text
+}
+
+// seesPin reports whether a person may see a server that was seen under these names.
+func (p Person) seesPin(pin *surface.Pin) bool {
+	return p.Sees(pin.Server) || slices.ContainsFunc(pin.Names, p.Sees)
+}
+
+// seen returns the names that the person may see: servers with one command have one pin.
+func (p Person) seen(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !p.Sees(name) })
+}
+
+// decidesPin reports whether the person may decide about it.
+func (p Person) decidesPin(pin *surface.Pin) bool {
+	return p.Decides(pin.Server) || slices.ContainsFunc(pin.Names, p.Decides)
+}
+
+// servers lists what is pinned.
+func (c *Console) servers(q *request) answer {
+	if len(c.opt.Pins) == 0 {
+		return missing("Servers", "Nothing is pinned here.", "A server is pinned when a client first uses it through the program.", "")
+	}
+	v := serversView{}
+	var pins []surface.Pin
+	for _, place := range c.opt.Pins {
+		names, err := place.List(q.Context())
+		if err != nil {
+			return failed(err)
+		}
+		for _, name := range names {
+			pin, err := place.Get(q.Context(), name)
+			if errors.Is(err, surface.ErrNotPinned) {
+				continue // dropped meanwhile
+			} else if err != nil {
+				return failed(err)
+			}
+			if q.who.seesPin(&pin) {
+				pin.Names = q.who.seen(pin.Names)
+				pins = append(pins, pin)
+			}
+		}
+	}
+	slices.SortStableFunc(pins, func(a, b surface.Pin) int { return cmp.Compare(a.Name(), b.Name()) })
+	for i := range pins {
+		if i == maxServers {
+			v.More = count(int64(len(pins) - i))
+			break
+		}
+		r := pinview.NewRow("", &pins[i])
+		v.Servers = append(v.Servers, serverRow{Name: marked.Identifier(pins[i].Name()), To: pathTo("servers/" + segment(pins[i].Server)), Since: minute(r.Since),
+			Live: count(int64(r.Live)), Pending: count(int64(r.Pending)), Blocked: count(int64(r.Blocked)), Waits: r.Pending > 0, Refuses: r.Rejected != "", Rejected: marked.Of(r.Rejected)})
+	}
+	v.None = len(v.Servers) == 0
+	return page("Servers", v)
+}
+
+// pinOf finds the pin that a path names, where the person may see it.
+func (c *Console) pinOf(q *request) (Pins, surface.Pin, answer) {
+	if !utf8.ValidString(q.PathValue("server")) { // a store refuses such a key
+		return nil, surface.Pin{}, notFound()
+	}
+	for _, place := range c.opt.Pins {
+		pin, err := place.Get(q.Context(), q.PathValue("server"))
+		if errors.Is(err, surface.ErrNotPinned) {
+			continue
+		} else if err != nil {
+			return nil, pin, failed(err)
+		}
+		if !q.who.seesPin(&pin) {
+			return nil, pin, notYours()
+		}
+		pin.Names = q.who.seen(pin.Names)
+		return place, pin, nil
+	}
+	return nil, surface.Pin{}, notFound()
+}
+
+type serverView struct {
+	Name      marked.Name
+	Identity  marked.Name
+	Others    []marked.Name // names under which it was seen beside the first
+	Since     Own
+	Refuses   bool
+	Rejected  marked.Text
+	Refused   Own
+	MayDecide bool
+	Decide    Path
+	Changes   []changeView
+	Waiting   Own
+	Items     []itemGroup
+	History   historyView
+}
+
+func (serverView) template() string { return "server" }
+
+// A changeView is an item that differs from what was approved.
+type changeView struct {
+	Kind    Own
+	KindOf  marked.Plain // for the form
+	NameOf  marked.Plain
+	Name    marked.Name
+	Was     marked.Name
+	Renamed bool
+	Verdict Own
+	Blocked bool
+	Waits   bool // a decision is open
+	Digest  marked.Plain
+	Short   marked.Name
+	Fields  []fieldView
+	More    Own
+	Hidden  []marked.Text
+	Fits    bool // the name fits the form whole
+}
+
+type fieldView struct {
+	Path     marked.Text
+	Old, New marked.Text
+	HasOld   bool
+	HasNew   bool
+}
+
+type itemGroup struct {
+	Kind  Own
+	N     Own
+	Items []approvedView
+	More  Own
+}
+
+type approvedView struct {
+	Name  marked.Name
+	State Own
+	Text  marked.Text
+}
+
+// maxItems bounds the items of one kind on a page, and the changes.
+const maxItems = 200
+
+func (c *Console) server(q *request) answer {
+	_, pin, no := c.pinOf(q)
+	if no != nil {
+		return no
+	}
+	v := serverView{Name: marked.Identifier(pin.Name()), Identity: marked.Identifier(pin.Server), Since: minute(pin.Since), Refuses: pin.Rejected != "",
+		Rejected: marked.Of(pin.Rejected), Refused: minute(pin.RejectedAt), MayDecide: q.who.decidesPin(&pin), Decide: pathTo("servers/" + segment(pin.Server) + "/decide")}
+	for _, name := range pin.Names[min(1, len(pin.Names)):] {
+		v.Others = append(v.Others, marked.Identifier(name))
+	}
+	waiting := 0
+	for _, ch := range pin.Changes() {
+		it := pin.Item(ch.Key)
+		if it == nil || ch.Difference == surface.Unchanged {
+			continue
+		}
+		change := pinview.NewChange(ch, it.State(), surface.Field.Raw)
+		x := newChange(&change)
+		if x.Waits {
+			waiting++
+		}
+		if len(v.Changes) < maxItems {
+			v.Changes = append(v.Changes, x)
+		}
+	}
+	v.Waiting = count(int64(waiting))
+	v.Items = itemGroups(&pin)
+	var err error
+	if v.History, err = c.history(q.Context(), pin.Names); err != nil {
+		return failed(err)
+	}
+	return page("Server", v)
+}
+
+func newChange(ch *pinview.Change) changeView {
+	x := changeView{Kind: itemKind(ch.Kind), KindOf: marked.Spelled(ch.Kind.String()), NameOf: marked.Spelled(ch.Item), Name: marked.Identifier(ch.Item),
+		Was: marked.Identifier(ch.Was), Renamed: ch.Was != "", Verdict: differenceName(ch.Verdict), Blocked: ch.State == surface.Blocked,
+		Waits: ch.State == surface.Pending}
+	if ch.Digest != nil {
+		x.Digest, x.Short = marked.Spelled(ch.Digest.String()), marked.Identifier(ch.Digest.String()[:19])
+	}
+	for _, f := range ch.Fields {
+		x.Fields = append(x.Fields, fieldView{marked.Of(f.Path), marked.Of(f.Old), marked.Of(f.New), f.Verdict != surface.Added, f.Verdict != surface.Removed})
+	}
+	if ch.MoreFields > 0 {
+		x.More = count(int64(ch.MoreFields))
+	}
+	for _, h := range ch.Hidden {
+		x.Hidden = append(x.Hidden, marked.Of(h))
+	}
+	return x
+}
+
+// itemKind and differenceName are words of ours.
+func itemKind(k surface.Kind) Own { return own(k.String()) }
+
+func differenceName(d surface.Difference) Own {
+	switch d {
+	case surface.Changed, surface.Added, surface.Removed:
+		return own(string(d))
+	}
+	return "unchanged"
+}
+
+// itemGroups are the items by kind.
+func itemGroups(pin *surface.Pin) (out []itemGroup) {
+	for i := range pin.Items {
+		it := &pin.Items[i]
+		kind := itemKind(it.Kind)
+		if len(out) == 0 || out[len(out)-1].Kind != kind {
+			out = append(out, itemGroup{Kind: kind})
+		}
+		g := &out[len(out)-1]
+		if len(g.Items) == maxItems {
+			g.More = "and more"
+			continue
+		}
+		g.Items = append(g.Items, approvedView{marked.Identifier(it.Name), own(string(it.State())), marked.Of(it.Approved)})
+		g.N = count(int64(len(g.Items)))
+	}
+	return out
+}
+
+// decideItem approves or blocks the version of an item that the page showed.
+func (c *Console) decideItem(q *request) answer {
+	place, pin, no := c.pinOf(q)
+	if no != nil {
+		return no
+	}
+	if !q.who.decidesPin(&pin) {
+		return notYours()
+	}
+	if err := q.ParseForm(); err != nil {
+		return failed(err)
+	}
+	// The digest names the version: what the server says by now may be another.
+	digest, do := q.PostForm.Get("digest"), place.Approve
+	if q.PostForm.Get("verb") == "block" {
+		do = place.Block
+	} else if q.PostForm.Get("verb") != "approve" {
+		return notFound()
+	}
+	for i := range pin.Items {
+		it := &pin.Items[i]
+		if it.Pending == "" || it.PendingDigest().String() != digest {
+			continue
+		}
+		err := do(q.Context(), pin.Server, it.Key, it.PendingDigest(), q.who.ID)
+		if errors.Is(err, surface.ErrMoved) || errors.Is(err, surface.ErrNotPinned) {
+			return moved(pin.Server)
+		} else if err != nil {
+			return failed(err)
+		}
+		return seeOther(pathTo("servers/" + segment(pin.Server)))
+	}
+	return moved(pin.Server)
+}
+
+// moved is the state of a decision about a version that the server no longer shows.
+func moved(server string) state {
+	return state{status: http.StatusConflict, title: "Changed meanwhile", says: "The server says something else by now, or another reviewer decided first. Nothing was approved or blocked.",
+		kind: "held", to: pathTo("servers/" + segment(server)), toWord: "See what it says now"}
+}

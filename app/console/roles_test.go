@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/model/guard"
+	"github.com/pellucid-mcp/pellucid/platform/signin"
+	"github.com/pellucid-mcp/pellucid/record/captures"
+	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+)
+
+// What only a reviewer of the server may read.
+const (
+	heldSecret     = "held-text-of-hr"
+	callSecret     = "call-of-the-guard"
+	capturedSecret = "captured-argument-of-hr"
+)
+
+// A rolesTest is a console in which each kind of thing is there of the server hr and of the desk of the guard.
+type rolesTest struct {
+	*reviewed
+	held, kept, record, exception string
+	digest                        surface.Digest // of a changed tool of hr
+	plain                         string         // the plain digest of the record
+}
+
+func newRolesTest(t *testing.T) *rolesTest {
+	r := &rolesTest{reviewed: &reviewed{now: time.Now()}, kept: strings.Repeat("d", 32), record: testID(1).String()}
+	r.testConsole = newTest(t, withGuard, withQueue(t, r.reviewed), func(_ *testConsole, o *Options) {
+		o.Grants = []Grant{{"v", Viewer, nil}, {"r", Reviewer, nil}, {"a", Admin, nil}, {"v-hr", Viewer, []string{"hr", guard.DeskServer}},
+			{"r-mail", Reviewer, []string{"mail"}}, {"a-mail", Admin, []string{"mail"}}}
+	})
+	r.held = r.hold(0, func(it *hold.Item) {
+		it.Server, it.Body = "hr", []byte(`{"content":[{"type":"text","text":"`+heldSecret+`"}]}`)
+	})
+	heldCall(t, r.testConsole, guardID, []byte(callSecret), hold.Options{})
+	k := captures.New(captures.Options{Store: r.store, Sealer: r.opt.Sealer, Now: func() time.Time { return r.now }})
+	if !k.Room(100) {
+		t.Fatal("no room")
+	}
+	k.Keep(captures.Capture{ID: r.kept, Time: r.now, Server: "hr", Tool: "read", Verdict: "passed", Arguments: captures.NewPart([]byte(`{"x":"` + capturedSecret + `"}`))}, 100)
+	k.Close()
+	sum := sha256.Sum256([]byte(heldSecret))
+	r.plain = hex.EncodeToString(sum[:])
+	r.logged(t, &ledger.Event{ID: testID(1), Time: time.Now(), Kind: ledger.Message, Server: "hr", Tool: "read", Method: "tools/call", Shape: "result", Verdict: "changed",
+		Findings: []ledger.Count{{Code: finding.HiddenTag, N: 1}}, Subjects: []ledger.Subject{{Role: ledger.Received, Digest: sum}}})
+	pins := surface.NewPins(r.store, nil).Named("hr")
+	if err := pins.Pin(t.Context(), "stdio:hr", "stdio:hr", saying(t, "read", "Reads.")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pins.Admit(t.Context(), "stdio:hr", "stdio:hr", saying(t, "read", "Reads more.")); err != nil {
+		t.Fatal(err)
+	}
+	for _, it := range r.pin(t).Items {
+		if it.Pending != "" {
+			r.digest = it.PendingDigest()
+		}
+	}
+	x, err := r.es.Grant(t.Context(), hold.Exception{Server: "hr", Tool: "read", Code: finding.HiddenTag, By: "ana", Why: "x"}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.exception = x.ID
+	return r
+}
+
+func (r *rolesTest) pin(t *testing.T) surface.Pin {
+	t.Helper()
+	p, err := r.opt.Pins[0].Get(context.Background(), "stdio:hr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// standing is what requests could have changed, as text.
+func (r *rolesTest) standing(t *testing.T) string {
+	t.Helper()
+	waits := 0
+	for _, it := range r.pin(t).Items {
+		if it.Pending != "" {
+			waits++
+		}
+	}
+	list, err := r.es.List(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join([]string{string(r.state(r.held)), string(r.state(guardID)), strings.Repeat("pin ", waits), strings.Repeat("exception ", len(list))}, " ")
+}
+
+// A roleRow is a request about hr or the desk, and the role on that server which it needs.
+type roleRow struct {
+	path  string
+	form  url.Values
+	needs Role // Public: it answers, and shows and does nothing of what needs a reviewer
+	shows string
+}
+
+// rows has each route.
+func (r *rolesTest) rows() map[string][]roleRow {
+	asof := r.now.Add(time.Second).UTC().Format(time.RFC3339Nano)
+	public := []roleRow{} // what has no person cannot ask for their role
+	return map[string][]roleRow{
+		"GET login": public, "GET link": public, "POST link": public, "POST login/token": public, "GET login/openid": public, "GET login/return": public,
+		"POST logout": public, // the session of the person
+		"GET events":  public, // TestLive: numbers, and those of held items to persons of all servers
+		"GET ":        {{path: ""}}, "GET overview": {{path: "overview"}}, "GET xray": {{path: "xray"}}, "POST xray": {{path: "xray", form: url.Values{"text": {"x"}}}},
+		"GET grounding": {{path: "grounding"}}, "GET policy": {{path: "policy"}}, "GET servers": {{path: "servers"}}, "GET guard": {{path: "guard"}},
+		"GET records":                  {{path: "records"}, {path: "records?q=server:hr", needs: Viewer}},
+		"GET records/{id}":             {{path: "records/" + r.record, needs: Viewer}, {path: "records/" + r.record, shows: r.plain}},
+		"GET records/{id}/proof":       {{path: "records/" + r.record + "/proof", needs: Viewer}},
+		"POST policy/backtest":         {{path: "policy/backtest", form: url.Values{"rules": {"defaults: {hold: [hidden-tag]}"}}, shows: "would have held <b>1</b>"}},
+		"GET servers/{server}":         {{path: "servers/stdio:hr", needs: Viewer}, {path: "servers/stdio:hr", shows: `value="approve"`}},
+		"GET guard/{id}":               {{path: "guard/" + guardID, needs: Viewer}, {path: "guard/" + guardID, shows: callSecret}},
+		"GET review":                   {{path: "review", shows: "2 items, in 2 groups"}, {path: "review?group=none", shows: "/console/review/" + r.held}, {path: "review?server=hr&group=server", shows: "1 item, in 1 group"}},
+		"GET review/{id}":              {{path: "review/" + r.held, needs: Reviewer, shows: heldSecret}, {path: "review/" + r.kept, needs: Reviewer, shows: capturedSecret}},
+		"POST exceptions":              {{path: "exceptions", form: url.Values{"id": {r.held}, "for": {"24h"}, "why": {"x"}}, needs: Admin}},
+		"POST exceptions/{id}":         {{path: "exceptions/" + r.exception, form: url.Values{}, needs: Admin}},
+		"POST servers/{server}/decide": {{path: "servers/stdio:hr/decide", form: url.Values{"verb": {"approve"}, "digest": {r.digest.String()}}, needs: Reviewer}},
+		"POST guard/{id}/decide":       {{path: "guard/" + guardID + "/decide", form: url.Values{"verb": {"deny"}}, needs: Reviewer}},
+		"POST review":                  {{path: "review", form: url.Values{"do": {"deny"}, "sel": {"code=hidden-tag"}, "n": {"1"}, "asof": {asof}}}},
+		"POST review/{id}":             {{path: "review/" + r.held, form: url.Values{"do": {"deny"}}, needs: Reviewer}},
+	}
+}
+
+// TestRoleOfServer: whatever grants a person has for other servers, each route answers about a server by the role
+// that they have on that one.
+func TestRoleOfServer(t *testing.T) {
+	for _, tt := range []struct {
+		scopes string
+		on     Role // hr, and the desk of the guard
+	}{
+		{"r-mail", Public}, {"a-mail", Public}, {"v r-mail", Viewer}, {"v a-mail", Viewer}, {"v-hr r-mail", Viewer}, {"v-hr a-mail", Viewer}, {"v r-mail a-mail", Viewer},
+		{"r a-mail", Reviewer}, {"v r", Reviewer}, {"a r-mail", Admin}, {"v a", Admin},
+	} {
+		r := newRolesTest(t)
+		who := r.granted(signin.Session{Person: "p", Scopes: strings.Fields(tt.scopes), How: signin.ByToken})
+		for _, server := range []string{"hr", guard.DeskServer} {
+			if got := who.RoleOn(server); got != tt.on {
+				t.Errorf("%s: the role on %s is %s, want %s", tt.scopes, server, got.Name(), tt.on.Name())
+			}
+		}
+		r.as(who)
+		rows := r.rows()
+		for _, route := range routes() {
+			list, ok := rows[route.pattern]
+			if !ok {
+				t.Fatalf("%s has no row here", route.pattern)
+			}
+			for _, row := range list {
+				r.tryRow(t, tt.scopes+": "+route.pattern, tt.on, row)
+			}
+		}
+	}
+}
+
+func (r *rolesTest) tryRow(t *testing.T, name string, on Role, row roleRow) {
+	t.Helper()
+	before := r.standing(t)
+	if row.form != nil && on >= max(row.needs, Reviewer) && row.shows == "" {
+		return // it would decide; the rows of the other persons show that it asks for the role
+	}
+	method := http.MethodGet
+	if row.form != nil {
+		method = http.MethodPost
+	}
+	res, page := r.do(method, row.path, row.form)
+	if on < row.needs && res.StatusCode != http.StatusForbidden {
+		t.Errorf("%s: %s answers %d to a %s", name, row.path, res.StatusCode, on.Name())
+	}
+	if row.form == nil && on >= row.needs && row.needs > Public && res.StatusCode != http.StatusOK {
+		t.Errorf("%s: %s answers %d to a %s", name, row.path, res.StatusCode, on.Name())
+	}
+	if row.shows != "" && strings.Contains(page, row.shows) != (on >= Reviewer) {
+		t.Errorf("%s: %s shows %q to a %s: %v", name, row.path, row.shows, on.Name(), on < Reviewer)
+	}
+	for _, secret := range []string{heldSecret, callSecret, capturedSecret, r.plain} {
+		if on < Reviewer && strings.Contains(page, secret) {
+			t.Errorf("%s: %s shows %q to a %s", name, row.path, secret, on.Name())
+		}
+	}
+	if after := r.standing(t); after != before {
+		t.Errorf("%s: %s changed %q to %q", name, row.path, before, after)
+	}
+}
+
+// TestServersOfOneCommand: two names of one command have one pin, and a person sees the name and the history of theirs.
+func TestServersOfOneCommand(t *testing.T) {
+	r := newRolesTest(t)
+	if _, err := surface.NewPins(r.store, nil).Named("zed").Admit(t.Context(), "stdio:hr", "stdio:hr", saying(t, "read", "Reads.")); err != nil {
+		t.Fatal(err)
+	}
+	if names := r.pin(t).Names; len(names) != 2 {
+		t.Fatalf("the names are %q", names)
+	}
+	r.as(Person{ID: "z", Role: Viewer, Servers: []string{"zed"}})
+	for _, path := range []string{"servers", "servers/stdio:hr"} {
+		if res, page := r.get(path); res.StatusCode != http.StatusOK || !strings.Contains(page, ">zed<") || strings.Contains(page, ">hr<") || strings.Contains(page, "server%3Ahr") {
+			t.Errorf("%s: %d, or it shows the other server", path, res.StatusCode)
+		}
+	}
+	r.as(admin)
+	if res, page := r.get("servers/stdio:hr"); res.StatusCode != http.StatusOK || !strings.Contains(page, "server%3Ahr") {
+		t.Errorf("%d, or an admin does not see the history of hr", res.StatusCode)
+	}
+	if res, _ := r.get("servers/%FF"); res.StatusCode != http.StatusNotFound {
+		t.Errorf("a path that is no UTF-8: %d", res.StatusCode)
+	}
+}
+
+// TestRecordsOfferNothingOfOthers: which terms a page offers to drop says nothing of servers that the person may not see.
+func TestRecordsOfferNothingOfOthers(t *testing.T) {
+	r := newRolesTest(t)
+	there := "records?q=" + url.QueryEscape("server:mail digest:sha256:"+r.plain)
+	if _, page := r.get(there); !strings.Contains(page, "server:mail</") {
+		t.Fatalf("the page offers an admin no list without server:mail")
+	}
+	r.as(Person{ID: "m", Role: Viewer, Servers: []string{"mail"}})
+	_, here := r.get(there)
+	_, gone := r.get("records?q=" + url.QueryEscape("server:mail digest:sha256:"+strings.Repeat("1", 64)))
+	if got := strings.ReplaceAll(here, r.plain, strings.Repeat("1", 64)); got != gone {
+		n := 0
+		for n < min(len(got), len(gone)) && got[n] == gone[n] {
+			n++
+		}
+		t.Errorf("the page differs where another server has the digest: %q, %q", got[n:min(len(got), n+200)], gone[n:min(len(gone), n+200)])
+	}
+}

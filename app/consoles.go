@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/app/audit"
+	"github.com/pellucid-mcp/pellucid/app/console"
+	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/explain"
+	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/platform/auth"
+	"github.com/pellucid-mcp/pellucid/platform/capture"
+	"github.com/pellucid-mcp/pellucid/platform/egress"
+	"github.com/pellucid-mcp/pellucid/platform/listen"
+	"github.com/pellucid-mcp/pellucid/platform/loopback"
+	"github.com/pellucid-mcp/pellucid/platform/signin"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
+	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
+	"github.com/pellucid-mcp/pellucid/storage"
+)
+
+// consoleParts are what the pages of a console read, wherever it is served.
+type consoleParts struct {
+	log     *slog.Logger
+	store   *storage.Store
+	records *install.Records // nil: evidence is off
+	sealer  *capture.Sealer
+	flag    string // " --db X", which printed commands need to find the store
+}
+
+// options are those of the console without the ways of signing in.
+func (p consoleParts) options() console.Options {
+	o := console.Options{Log: p.log, SignIns: &signin.Book{Store: p.store}, Flag: p.flag, Record: p.record, Held: p.held, Blocked: p.blocked, Counters: p.counters}
+	pins := surface.NewPins(p.store, nil)
+	var queue hold.Options
+	var exceptions hold.ExceptionOptions
+	if p.records != nil {
+		queue.Evidence, exceptions.Evidence = p.records.Held, p.records.Exception
+	}
+	o.Queue, o.Exceptions, o.Captures, o.Sealer = hold.New(p.store, queue), hold.NewExceptions(p.store, exceptions), p.store, p.sealer
+	if p.records != nil {
+		o.Ledger, pins = p.store.Ledger(), pins.WithEvidence(p.records.Pin)
+	}
+	o.Journal = func() (time.Time, error) {
+		dir, err := install.Open()
+		if err != nil {
+			return time.Time{}, err
+		}
+		info, err := os.Stat(filepath.Join(dir.Path(), "decisions.jsonl"))
+		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+			return time.Time{}, nil
+		} else if err != nil {
+			return time.Time{}, fmt.Errorf("console: journal of decisions: %w", terminal.WithoutPath(err))
+		}
+		return info.ModTime(), nil
+	}
+	o.Statement = audit.GuardStatement
+	o.Explain = func(ctx context.Context, id string) (*explain.Explanation, error) {
+		dir, err := install.Open()
+		if err != nil {
+			return nil, err
+		}
+		src := explain.From(p.store, dir)
+		src.Flag = p.flag
+		return explain.Of(ctx, src, id)
+	}
+	o.Pins = []console.Pins{pins}
+	if files, err := install.PinFiles(); err == nil { // those of wrap; else the page shows those of the store
+		o.Pins = append(o.Pins, surface.NewPins(files, nil))
+	}
+	return o
+}
+
+func (p consoleParts) held(ctx context.Context) (out []console.Waiting, err error) {
+	sums, err := p.store.HeldSums(ctx, time.Now())
+	for _, s := range sums {
+		out = append(out, console.Waiting{Server: s.Server, N: s.N, Since: s.Oldest})
+	}
+	return out, err
+}
+
+func (p consoleParts) blocked(ctx context.Context) (out []console.Waiting, err error) {
+	list, err := p.store.ListBlocks(ctx, time.Now(), false)
+	for i := range list {
+		out = append(out, console.Waiting{Server: list[i].Server, N: 1, Since: list[i].Since})
+	}
+	return out, err
+}
+
+// counters are what the live lines count. Without a log no records are counted.
+func (p consoleParts) counters(ctx context.Context, since time.Time) (c console.Counters, err error) {
+	head, err := p.store.Ledger().Head(ctx)
+	if err != nil && !errors.Is(err, sequence.ErrNoLog) {
+		return c, err
+	}
+	c.Records = head.Size
+	c.Held, err = p.store.HeldSince(ctx, since)
+	return c, err
+}
+
+// record makes a record of what a person did. A name is in it as a digest only.
+func (p consoleParts) record(_ context.Context, a console.Act) {
+	if p.records == nil {
+		return
+	}
+	e := &ledger.Event{Time: time.Now(), Kind: ledger.ConsoleUsed, Verdict: a.Did, Rule: string(a.How), Reason: a.Why, Actor: "person"}
+	if a.Person != "" {
+		e.Subjects = []ledger.Subject{{Role: ledger.By, Digest: sha256.Sum256([]byte(a.Person))}}
+	}
+	p.records.Note(e)
+}
+
+// console is the console of the gateway by the rules; nil where they have none.
+func (b *Gateway) console(r *rules.Rules, who auth.Authenticator) (*console.Console, error) {
+	if r.Console == nil {
+		return nil, nil
+	}
+	o := consoleParts{b.log, b.store, b.records, b.questions(), b.flag}.options()
+	o.Rules = b.rules.Load
+	if b.ground != nil {
+		o.Ask = func(ctx context.Context, question string) ([]byte, error) {
+			return b.ground.Ground(ctx, ground.Request{Query: question, Limit: 20})
+		}
+	}
+	o.SignIns.Idle, o.SignIns.Life = r.Console.Idle, r.Console.Life
+	o.URL, o.Links, o.Tokens = r.PublicURL, r.Console.Links, who
+	for _, g := range r.Console.Grants {
+		role, _ := console.ParseRole(g.Role)
+		o.Grants = append(o.Grants, console.Grant{Scope: g.Scope, Role: role, Servers: g.Servers})
+	}
+	if p := r.Console.OpenID; p != nil {
+		_, plain, err := egress.Base(p.Issuer, false)
+		if err != nil {
+			return nil, fmt.Errorf("up: console: %w", err)
+		}
+		o.OpenID = &console.OpenID{Issuer: p.Issuer, ClientID: p.ClientID, Secret: p.ClientSecret.Reveal(), Scopes: p.Scopes, Name: p.Name, Groups: p.Groups,
+			Client: &http.Client{Transport: egress.Transport(egress.Options{LoopbackOnly: plain}), Timeout: 10 * time.Second,
+				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	}
+	c, err := console.New(o)
+	if err != nil {
+		return nil, fmt.Errorf("up: %w", err)
+	}
+	return c, nil
+}
+
+// ConsolePlan is a console for the person at this machine.
+type ConsolePlan struct {
+	DB     install.Database
+	Listen string
+	Person string // who is signed in by the link
+	Log    *slog.Logger
+	Notice io.Writer
+	// Open shows a file in a browser; nil: the link is printed only. The file forwards to the link: Open may start a
+	// program with the path, and every user of the machine can read the arguments of a program.
+	Open func(ctx context.Context, file string)
+}
+
+// ServeConsole serves the console of this installation on loopback until ctx ends.
+func ServeConsole(ctx context.Context, p ConsolePlan) error {
+	if !loopback.Listener(p.Listen) {
+		return exit.With(exit.Usage, errors.New("console: --listen: want an address of this machine, such as 127.0.0.1:7422; for other machines, pellucid up serves the console with a login (docs/console.md)"))
+	}
+	dir, err := install.Open()
+	if err != nil {
+		return err
+	}
+	store, err := p.DB.Open(ctx, dir, true)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	records, err := install.RecordsOf(ctx, store, dir)
+	if err != nil {
+		return install.OpenError(err)
+	}
+	defer records.Close()
+	ring, err := install.Ring(dir)
+	if err != nil {
+		return err
+	}
+	o := consoleParts{p.Log, store, records, &capture.Sealer{Keys: ring}, p.DB.Flag("")}.options()
+	o.Links = true
+	opened := openPage{dir: dir}
+	defer opened.remove()
+	note := o.Record
+	o.Record = func(ctx context.Context, a console.Act) {
+		if a.Did == console.DidSignIn && a.How == signin.ByLink {
+			opened.remove()
+		}
+		note(ctx, a)
+	}
+	c, err := console.New(o)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, c.Close) // streams do not end by themselves
+	defer stop()
+	var link error
+	err = listen.Serve(ctx, "--listen", cmp.Or(p.Listen, "127.0.0.1:0"), auth.Local(nil, nil, c), time.Second, func(addr string) {
+		var url string
+		if url, link = ConsoleLink(ctx, store, "http://"+addr, p.Person); link != nil {
+			return
+		}
+		fmt.Fprintf(p.Notice, "The console is at http://%s%s\nThis link signs you in once, within two minutes:\n  %s\nend    Ctrl-C\n", addr, console.Base, url)
+		if p.Open == nil {
+			return
+		}
+		file, err := opened.write(url)
+		if err != nil {
+			p.Log.Warn("console: no browser is opened, since the file for it cannot be written", "error", err)
+			return
+		}
+		p.Open(ctx, file)
+	}, p.Log)
+	return errors.Join(link, err)
+}
+
+// ConsoleLink makes a link that signs the person in to the console at base.
+func ConsoleLink(ctx context.Context, s *storage.Store, base, person string) (string, error) {
+	secret, err := (&signin.Book{Store: s}).NewLink(ctx, person)
+	if err != nil {
+		return "", err
+	}
+	return base + console.Base + "link?t=" + secret, nil
+}
+
+// RevokeConsole ends the session of that name, and returns whose it was.
+func RevokeConsole(ctx context.Context, s *storage.Store, kept *install.Records, name string) (person string, err error) {
+	book := &signin.Book{Store: s}
+	all, err := book.List(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, x := range all {
+		if x.Name == name {
+			if err := book.End(ctx, name); err != nil {
+				return "", err
+			}
+			consoleParts{records: kept}.record(ctx, console.Act{Did: console.DidRevoke, How: x.How, Person: x.Person})
+			return x.Person, nil
+		}
+	}
+	return "", signin.ErrNone
+}
