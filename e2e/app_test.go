@@ -13,6 +13,7 @@ import (
 
 // TestApps: the pages of real Apps are part of what the check of their servers pins.
 func TestApps(t *testing.T) {
+	t.Parallel()
 	for _, module := range []string{"budget-allocator", "sheet-music"} {
 		t.Run(module, func(t *testing.T) {
 			in := newInstall(t)

@@ -46,8 +46,7 @@ var (
 	overPipes = difference{"passed": 1, polling + "server-sse-priming-event SUCCESS": 1, polling + "server-sse-priming-event WARNING": -1,
 		polling + "incoming-sse-event INFO": 3}
 	toServer = difference{"passed": 1, polling + "server-sse-priming-event SUCCESS": 1, polling + "server-sse-priming-event WARNING": -1,
-		polling + "incoming-sse-event INFO": 2, polling + "incoming-response INFO": 1, polling + "outgoing-request INFO": 1,
-		polling + "server-sse-disconnect-resume WARNING": 1, polling + "server-sse-disconnect-resume INFO": -1}
+		polling + "incoming-sse-event INFO": 2, polling + "incoming-response INFO": 1, polling + "outgoing-request INFO": 1}
 )
 
 const polling = "server-sse-polling "
@@ -109,6 +108,7 @@ func (in *install) serveWay(t testing.TB, w way) string {
 
 // TestConformance prints the table of the suite; $PELLUCID_ROUNDS says how often each is run.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	suite, in := suite(t), newInstall(t)
 	bin := everything(t, "server")
 	rounds := 1
@@ -223,6 +223,7 @@ func checks(t *testing.T, dir string) *outcome {
 // TestConformanceClient: a client behind the gateway is to the suite what it is
 // without it.
 func TestConformanceClient(t *testing.T) {
+	t.Parallel()
 	suite, in := suite(t), newInstall(t)
 	bin := everything(t, "client")
 	behind := strings.Join(append(helperServer(t, "client", mark()), in.bin, in.state, bin), " ")
@@ -327,6 +328,7 @@ func runClient() int {
 // TestInspectorFront lists the tools through the Inspector in every era: those of
 // the gateway are those of the server itself, also in eras that it does not speak.
 func TestInspectorFront(t *testing.T) {
+	t.Parallel()
 	bin, in := everything(t, "server"), newInstall(t)
 	servers := map[string]string{}
 	for name, flag := range map[string]string{"stateful": "-stateless=false", "stateless": "-stateless=true"} {

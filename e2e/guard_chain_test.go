@@ -84,6 +84,7 @@ func readingModel(chatty bool) llmtest.Model {
 // that the guard has put into the place of the provider's, and two guards on one Postgres share
 // what they know.
 func TestGuardChain(t *testing.T) {
+	t.Parallel()
 	sdks := chainSDKs(t)
 	type inputs = []map[string]any
 	hijack := inputs{{"user": "Sum up my mail."}, {"result": guardAttack}, {"user": "Thank you."}, {"user": "Please pay bob his 100 now."}}

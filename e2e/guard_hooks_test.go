@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -67,6 +68,7 @@ func askGuard(t testing.TB, base string, results ...string) (http.Header, string
 // from it happen: the answer is repaired, the gateway beside it holds that text and
 // nothing else, the server loses trust, and the evidence can be looked at.
 func TestGuardHooks(t *testing.T) {
+	t.Parallel()
 	for scope, held := range map[string][3]bool{ // the text again; another of that tool; the text by another server
 		"text": {true, false, false}, "tool": {true, true, false}, "off": {},
 	} {
@@ -175,6 +177,7 @@ func (in *install) checkEvidence(t *testing.T, id string) {
 
 // TestGuardAsk: what nothing could decide waits for a person, who lets it through once.
 func TestGuardAsk(t *testing.T) {
+	t.Parallel()
 	in := newInstall(t)
 	first := true
 	guard := in.serveGuard(t, func(a llmtest.Ask) llmtest.Reply {
@@ -226,4 +229,37 @@ func TestGuardWorkers(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	}
+}
+
+// TestGuardAskAnother: what one of two guards on a Postgres has held, a reviewer releases, and the other one
+// forwards: once, whichever is asked again.
+func TestGuardAskAnother(t *testing.T) {
+	url := databases.Database(t)
+	t.Setenv("E2E_INSTALL_KEY", strings.Repeat("5a", 32))
+	t.Setenv("PELLUCID_INSTALL_KEY", "env:E2E_INSTALL_KEY")
+	var first atomic.Bool
+	model := func(a llmtest.Ask) llmtest.Reply {
+		if first.Swap(false) {
+			return obedientModel(false, nil)(a)
+		}
+		return llmtest.Reply{Status: 500}
+	}
+	in := newInstall(t)
+	one, two := in.serveGuard(t, model, "--seconds", "2", "--db", url), newInstall(t).serveGuard(t, model, "--seconds", "2", "--db", url)
+	ask := func(guard, want string) string {
+		t.Helper()
+		first.Store(true)
+		h, said := askGuard(t, guard, guardAttack)
+		if h.Get("Pellucid-Act") != want || strings.Contains(said, "mallory") != (want == "forwarded") {
+			t.Errorf("want %s: %v, %s", want, h, said)
+		}
+		return h.Get("Pellucid-Evidence")
+	}
+	id := ask(one, "waiting")
+	ask(two, "waiting")
+	in.says(t, "quarantine", "release", "--db", url, id)
+	time.Sleep(1100 * time.Millisecond) // "nothing is released" is believed for a second
+	ask(two, "forwarded")
+	ask(one, "waiting")
+	ask(two, "waiting")
 }

@@ -31,11 +31,23 @@ type pythonAnswer struct {
 	Error, Message string
 }
 
+// importable reports whether the Python of the tests has modules. It asks Python once for each list.
+func importable(modules string) bool {
+	found, ok := imported.Load(modules)
+	if !ok {
+		found = exec.Command(filepath.Join("..", ".tools", "python", "bin", "python"), "-c", "import "+modules).Run() == nil
+		imported.Store(modules, found)
+	}
+	return found.(bool)
+}
+
+var imported sync.Map // string → bool
+
 // askPython asks by the official Python SDKs, one question after the other.
 func askPython(t testing.TB, asks ...pythonAsk) (all []pythonAnswer) {
 	t.Helper()
 	python := filepath.Join("..", ".tools", "python", "bin", "python")
-	if exec.Command(python, "-c", "import openai, anthropic, google.genai").Run() != nil {
+	if !importable("openai, anthropic, google.genai") {
 		t.Skip("the Python SDKs are not installed; `make python` installs them")
 	}
 	arg, _ := json.Marshal(asks)
@@ -61,6 +73,7 @@ var pythonKinds = map[string]bool{"chat": true, "responses": true, "messages": t
 // with `pellucid guard` between them and a scripted model that obeys whatever it reads. A program
 // reads from a member of the answer what the guard has done.
 func TestGuardPython(t *testing.T) {
+	t.Parallel()
 	base := newInstall(t).serveGuard(t, obedientModel(false, nil))
 	for _, tt := range []struct{ name, task, result, pays, text, act string }{
 		{"the user's", "Please pay bob his 100.", "Bob is well.", "bob", "", ""},
@@ -89,6 +102,7 @@ func TestGuardPython(t *testing.T) {
 // TestGuardPythonWaits: the SDKs pass over what the guard sends while a call is held. Google's
 // fails at a comment.
 func TestGuardPythonWaits(t *testing.T) {
+	t.Parallel()
 	var slow atomic.Int64
 	slow.Store(int64(6 * time.Second)) // longer than the guard is silent
 	base := newInstall(t).serveGuard(t, obedientModel(true, &slow))

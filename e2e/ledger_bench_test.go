@@ -3,9 +3,7 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -80,26 +78,7 @@ func (c *contender) slice(b *testing.B, d time.Duration) {
 func BenchmarkEvidenceHTTP(b *testing.B) {
 	const sessions, rounds, length = 8, 6, 2 * time.Second
 	body := quote(strings.Repeat("A kilobyte of plain text. ", 40))
-	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked, _ := io.ReadAll(r.Body)
-		var m struct {
-			ID     json.RawMessage
-			Method string
-		}
-		if json.Unmarshal(asked, &m) != nil || m.ID == nil {
-			w.WriteHeader(http.StatusAccepted)
-			return
-		}
-		result := `{"content":[{"type":"text","text":` + body + `}]}`
-		switch m.Method {
-		case "initialize":
-			result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"plain","version":"1"}}`
-		case "tools/list":
-			result = `{"tools":[{"name":"read","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}`
-		}
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
-	}))
+	upstream := httptest.NewServer(plainServer(body))
 	defer upstream.Close()
 	http.DefaultTransport.(*http.Transport).MaxIdleConnsPerHost = 4 * sessions
 	var all []*contender

@@ -202,8 +202,9 @@ func agreeByForms(t *testing.T) func(address, code string) {
 	}
 }
 
-// agreeInChromium goes through the same pages in a real browser.
-func agreeInChromium(t *testing.T) func(address, code string) {
+// browserContext finds a browser, or skips the test, and returns what starts it; it ends with the test.
+func browserContext(t *testing.T) func() context.Context {
+	t.Helper()
 	bin := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if at, err := exec.LookPath(name); err == nil {
@@ -214,13 +215,22 @@ func agreeInChromium(t *testing.T) func(address, code string) {
 	if bin == "" {
 		t.Skip("no chromium on this machine; Debian's package is chromium")
 	}
-	return func(address, _ string) {
-		t.Helper()
+	return func() context.Context {
 		ctx, stop := chromedp.NewExecAllocator(soon(t), chromedp.ExecPath(bin), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
 			chromedp.NoFirstRun, chromedp.UserDataDir(t.TempDir()))
-		defer stop()
+		t.Cleanup(stop)
 		ctx, end := chromedp.NewContext(ctx)
-		defer end()
+		t.Cleanup(end)
+		return ctx
+	}
+}
+
+// agreeInChromium goes through the same pages in a real browser.
+func agreeInChromium(t *testing.T) func(address, code string) {
+	open := browserContext(t)
+	return func(address, _ string) {
+		t.Helper()
+		ctx := open()
 		err := chromedp.Do(ctx,
 			chromedp.Navigate(address),
 			chromedp.SendKeys(chromedp.CSS(`input[name=login]`), "alice"),
@@ -269,6 +279,7 @@ func call(t *testing.T, session *mcp.ClientSession) (string, error) {
 // TestLogin: a user logs in at a real authorization server, in a browser, by forms and on another
 // device; from then on the server is used, and after the logout it is not.
 func TestLogin(t *testing.T) {
+	t.Parallel()
 	for name, way := range map[string]struct {
 		agree func(*testing.T) func(address, code string)
 		args  []string
@@ -333,6 +344,7 @@ func (in *install) hidesTokens(t *testing.T, r *remote) {
 // TestLoginRenews: the tokens live for two seconds, and each refresh token works once. Four
 // processes that use one login at the same time all keep it.
 func TestLoginRenews(t *testing.T) {
+	t.Parallel()
 	in, r := newInstall(t), newRemote(t, 2)
 	if said, code := in.login(t, agreeByForms(t), "--no-browser", r.url); code != 0 {
 		t.Fatalf("exit code %d: %s", code, said)

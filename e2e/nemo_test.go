@@ -57,6 +57,7 @@ func guarded(t *testing.T, mode string) string {
 // framework, against the gateway: a classifier withholds what it flags, in shadow mode
 // it does not, and the verdicts can be seen in the metrics.
 func TestNeMoAction(t *testing.T) {
+	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("no python3 here")
@@ -137,6 +138,7 @@ func nemoPython(t *testing.T) string {
 // model that notes what it is given: a tool's answer reaches it clean and framed, or not at
 // all.
 func TestNeMoFlow(t *testing.T) {
+	t.Parallel()
 	python := nemoPython(t)
 	dir := t.TempDir()
 	for _, from := range []string{"actions.py", "config.yml", "rails.co"} {

@@ -5,10 +5,12 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -46,6 +49,11 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	scratch = dir
+	flag.Parse()
+	if flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))) // tests wait for other programs more than they compute
+	}
+	os.Setenv("E2E_ACCESS_KEY", llmtest.AccessKey)
 	code := m.Run()
 	databases.Stop()
 	os.RemoveAll(dir)

@@ -42,7 +42,7 @@ func TestRestarts(t *testing.T) {
 			t.Skip("`make peers` and `make python` install the SDKs")
 		}
 	}
-	length, every := time.Minute, 12*time.Second
+	length, every := 36*time.Second, 12*time.Second
 	if n, err := strconv.ParseFloat(os.Getenv("PELLUCID_RESTARTS"), 64); err == nil {
 		length, every = time.Duration(n*float64(time.Minute)), 20*time.Second
 	} else if testing.Short() {

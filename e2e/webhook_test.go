@@ -89,6 +89,11 @@ func TestWebhooks(t *testing.T) {
 	if err != nil || !r.IsError && !strings.Contains(strings.Join(contents(*r), ""), "pellucid") {
 		t.Fatalf("the call was not held: %v, %+v", err, r)
 	}
+	// A message that is being sent when its process dies is tried again only after minutes.
+	waittest.Until(t, "late was tried", func() bool {
+		out, _, _ := in.run(t, "webhooks", "list", "--json")
+		return strings.Contains(out, `"failure"`)
+	})
 	cmd.Process.Kill()
 	cmd.Wait()
 	receiver := startListening(t, exec.Command(python, "-B", filepath.Join("python", "webhook.py"), hookSecret, late))

@@ -89,11 +89,12 @@ func (c *groundServeCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	key, err := install.FenceKey(dir)
+	ring, err := install.Ring(dir)
 	if err != nil {
 		return err
 	}
-	g, err := app.OpenGround(ctx, dir, app.GroundPlan{Rules: setup, DB: c.DB, Absent: c.absent(), Key: key, Log: log, Notice: e.Stderr})
+	go install.FollowKeys(ctx, dir, ring, log, nil)
+	g, err := app.OpenGround(ctx, dir, app.GroundPlan{Rules: setup, DB: c.DB, Absent: c.absent(), Ring: ring, Log: log, Notice: e.Stderr})
 	if err != nil {
 		return err
 	}

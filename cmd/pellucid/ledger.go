@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/audit"
 	"github.com/pellucid-mcp/pellucid/app/exit"
@@ -15,16 +14,18 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
-	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/storage"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // ledgerCmd is what a person asks of the record of decisions.
 type ledgerCmd struct {
 	Show       ledgerShowCmd       `cmd:"" help:"List records, or show one."`
+	Index      ledgerIndexCmd      `cmd:"" help:"Say how far the index of the log is, or make it anew."`
 	Prove      ledgerProveCmd      `cmd:"" help:"Write the proof that the log contains a record."`
 	Verify     ledgerVerifyCmd     `cmd:"" help:"Check the log, an exported log, or a proof."`
 	Checkpoint ledgerCheckpointCmd `cmd:"" help:"Print the latest checkpoint, or the public keys."`
+	Case       ledgerCaseCmd       `cmd:"" help:"Write all that is known and provable of one decision into one file."`
 	Export     ledgerExportCmd     `cmd:"" help:"Write the log as static files."`
 	Rotate     ledgerRotateCmd     `cmd:"" help:"Replace the key that signs the log."`
 	Witness    ledgerWitnessCmd    `cmd:"" help:"Have witnesses cosign the latest checkpoint."`
@@ -47,44 +48,80 @@ type ledgerDB struct {
 
 type ledgerShowCmd struct {
 	ledgerDB
-	Since    string `placeholder:"TIME" help:"List only records of this time or later: RFC 3339, or an age such as 90m or 7d."`
-	Until    string `placeholder:"TIME" help:"List only records from before this time."`
-	Server   string `placeholder:"NAME" help:"List only records of this server."`
-	Kind     string `placeholder:"KIND" help:"List only records of this kind (docs/spec/evidence.md)."`
-	Limit    int    `default:"100" help:"Maximum number of records to list, up to 1,000."`
-	Before   int64  `placeholder:"INDEX" help:"List only records before this one."`
-	Openings bool   `help:"With --json: also print the plain digests and the salt of each record. Do not publish them."`
-	JSON     bool   `name:"json" help:"Print one JSON object for each record, as JSON lines."`
-	ID       string `arg:"" optional:"" help:"Evidence id of one record (default: list records)."`
+	Since     string   `placeholder:"TIME" help:"List only records of this time or later: RFC 3339, or an age such as 90m or 7d."`
+	Until     string   `placeholder:"TIME" help:"List only records from before this time."`
+	Server    string   `placeholder:"NAME" help:"List only records of this server; several names with commas between them."`
+	Tool      string   `placeholder:"NAME" help:"List only records of this tool, or of several."`
+	Kind      string   `placeholder:"KIND" help:"List only records of this kind (docs/spec/evidence.md), or of several."`
+	Verdict   string   `placeholder:"VERDICT" help:"List only records with this verdict, or one of several: passed, changed, withheld, dropped."`
+	Code      string   `placeholder:"CODE" help:"List only records in which this was found, such as hidden-tag."`
+	Principal string   `placeholder:"NAME" help:"List only records of calls of this principal."`
+	By        string   `placeholder:"NAME" help:"List only records of decisions of this reviewer."`
+	Digest    string   `placeholder:"HEX" help:"List only records about the content with this SHA-256, received, delivered or held."`
+	Of        string   `placeholder:"ID" help:"List only records about the record or held result with this id."`
+	Limit     int      `default:"100" help:"Maximum number of records to list, up to 1,000."`
+	Before    *int64   `placeholder:"INDEX" help:"List only what comes after the record of this index in the list: older records."`
+	Openings  bool     `help:"With --json: also print the plain digests and the salt of each record. Do not publish them."`
+	JSON      bool     `name:"json" help:"Print one JSON object for each record, as JSON lines."`
+	Query     []string `arg:"" name:"id or filter" optional:"" help:"Evidence id of one record; or a filter such as server:mail code:hidden-tag since:24h (default: list records)."`
 }
 
 func (ledgerShowCmd) Help() string {
-	return `With an ID, as a placeholder names it, the decision is also looked for in the journal
+	return `A filter has terms NAME:VALUE with spaces between them; the names are those of the flags, and the
+console reads the same. With an ID, as a placeholder names it, the decision is also looked for in the journal
 of the state directory (decisions.jsonl and its older files), where wrap keeps it without a
-ledger, and in the queue. Places inside a result stand in no record: quarantine show has them
+ledger, and in the queue. Without a ledger, a list is one of the journal. Places inside a result stand in no record: quarantine show has them
 for a result that is held. The newest record comes first. A record says what was decided about what, by digests
 and codes; no word of a third party stands in it. Times are those of the machine that
-recorded, and order nothing: the index does.`
+recorded, and prove nothing: the index of a record does. Lists come from the index of the log (pellucid ledger index),
+which is brought up to date first.`
 }
 
 func (c *ledgerShowCmd) Run(e *env) error {
-	f := sequence.Filter{Server: c.Server, Kind: ledger.Kind(c.Kind), Before: c.Before, Limit: c.Limit}
+	if c.Limit < 1 || c.Limit > 1000 {
+		return exit.With(exit.Usage, errors.New("--limit: want 1 to 1,000"))
+	}
+	q := audit.Query{Limit: c.Limit, Before: c.Before, JSON: c.JSON, Openings: c.Openings, Notice: e.Stderr}
 	var err error
-	if f.Since, err = terminal.Moment("--since", c.Since, time.Now()); err == nil {
-		f.Until, err = terminal.Moment("--until", c.Until, time.Now())
+	if len(c.Query) == 1 && !strings.Contains(c.Query[0], ":") && len(c.Query[0]) != 64 {
+		q.ID = c.Query[0]
+	} else if q.Filter, err = audit.Parse(strings.Join(c.Query, " "), map[string]string{"since": c.Since, "until": c.Until, "server": c.Server, "tool": c.Tool,
+		"kind": c.Kind, "verdict": c.Verdict, "code": c.Code, "principal": c.Principal, "by": c.By, "digest": c.Digest, "of": c.Of}); err != nil {
+		return err
 	}
-	if err == nil && c.Kind != "" && !f.Kind.Known() {
-		err = errors.New("ledger: --kind: there is no such kind: docs/spec/evidence.md has them")
-	}
-	if err != nil {
-		return exit.With(exit.Usage, err)
-	}
-	q := audit.Query{Filter: f, ID: c.ID, JSON: c.JSON, Openings: c.Openings}
 	n, err := q.Show(c.DB, e.Stdout)
 	if err == nil && n == 0 {
 		fmt.Fprintln(e.Stderr, "Nothing to list.")
+		if code := q.Filter.Code; code != "" && !code.Known() {
+			fmt.Fprintf(e.Stderr, "This version of Pellucid has no code %s.\n", finding.Quote(string(code)))
+		}
 	}
 	return err
+}
+
+type ledgerIndexCmd struct {
+	ledgerDB
+	Rebuild bool `help:"Empty the index and make it anew from the log."`
+	JSON    bool `name:"json" help:"Print the result as JSON."`
+}
+
+func (ledgerIndexCmd) Help() string {
+	return `The index finds and counts the records of the log, for ledger show and the console. It proves
+nothing, and a running gateway keeps it up to date. --rebuild is for an index that was damaged, or whose key was retired
+(pellucid keys); searches show fewer records until it is done. The log is not changed.`
+}
+
+func (c *ledgerIndexCmd) Run(e *env) error {
+	return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
+		st, err := audit.Index(ctx, l, c.Rebuild)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return terminal.WriteJSON(e.Stdout, st)
+		}
+		return st.Write(e.Stdout)
+	})
 }
 
 type ledgerCheckpointCmd struct {

@@ -157,7 +157,9 @@ func (c *loginCmd) show(ctx context.Context, e *env, server string, p login.Prom
 	}
 }
 
-// openBrowser opens an address, which is https or http on this machine. Where that fails the person has it on the screen.
+// openBrowser opens an address, which is https or http on this machine, or a file of ours. Every user of the machine can read
+// the arguments of a program, so an address with a secret stands in a file (app.ConsolePlan). Where opening fails the person
+// has the address on the screen.
 func openBrowser(ctx context.Context, address string) {
 	var cmd *exec.Cmd
 	switch runtime.GOOS {

@@ -36,10 +36,12 @@ type cli struct {
 	Attest     attestCmd     `cmd:"" help:"Make, sign, check and hash attestations."`
 	Ground     groundCmd     `cmd:"" help:"Serve attestations and a verdict to models, and manage their store."`
 	Conform    conformCmd    `cmd:"" help:"Score any grounding adapter against the adversarial corpus."`
+	Explain    explainCmd    `cmd:"" help:"Say what happened to one call, why, and what you can do now."`
 	Guard      guardCmd      `cmd:"" help:"Run a proxy to a model's provider that holds tool calls caused by third-party text, and report what it held."`
 	Quarantine quarantineCmd `cmd:"" help:"Review held results: show, release or deny them."`
+	Console    consoleCmd    `cmd:"" help:"Open the web console: see what was decided, and decide about what waits."`
 	Webhooks   webhooksCmd   `cmd:"" help:"List and test messages to receivers that are told what waits for a reviewer."`
-	Policy     policyCmd     `cmd:"" help:"Test the rules of a policy."`
+	Policy     policyCmd     `cmd:"" help:"Test the rules of a policy, and try them on recorded decisions."`
 	Trust      trustCmd      `cmd:"" help:"Show the trust scores of servers, or compute them again from the log."`
 	Keys       keysCmd       `cmd:"" help:"List, rotate and retire the keys of this installation."`
 	Ledger     ledgerCmd     `cmd:"" help:"Show, prove and verify the record of decisions."`

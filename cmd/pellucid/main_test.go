@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -56,8 +57,27 @@ func TestScripts(t *testing.T) {
 			"bytes":   cmdBytes,
 			"holds":   cmdHolds,
 			"capture": cmdCapture,
+			"until":   cmdUntil,
 		},
 	})
+}
+
+// cmdUntil runs a program again and again until it ends with code 0:
+//
+//	until PROGRAM ARG...
+//
+// A test waits with it for what another program makes.
+func cmdUntil(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: until PROGRAM ARG...")
+	}
+	var err error
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if err = ts.Exec(args[0], args[1:]...); err == nil {
+			return
+		}
+	}
+	ts.Fatalf("within a minute: %v", err)
 }
 
 // cmdExits runs a program that must end with one certain code:

@@ -34,7 +34,7 @@ func (c *pinDecideFlags) validate() error {
 // then the versions are shown only.
 func (c *pinDecideFlags) with(e *env, past string, unasked bool, do func(context.Context, *pinview.Decider, *surface.Pin) error) error {
 	err := c.places().Of(c.Server, func(ctx context.Context, pins *surface.Pins, pin surface.Pin) error {
-		d := &pinview.Decider{Pins: pins, By: (&decideFlags{By: c.By}).who(e)}
+		d := &pinview.Decider{Pins: pins, By: (&reviewerFlags{By: c.By}).who(e)}
 		d.Ask = func(pin *surface.Pin, items []*surface.PinnedItem, question string) error {
 			if unasked || canAsk(e) {
 				_ = pinview.WriteWaiting(e.Stderr, terminal.PaletteFor(e.Stderr, e.Getenv), pin, items)

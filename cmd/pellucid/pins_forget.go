@@ -53,7 +53,7 @@ func (c *pinsForgetCmd) Run(e *env) error {
 				return err
 			}
 		}
-		if err := pins.Drop(ctx, at.Server, (&decideFlags{By: c.By}).who(e)); err != nil {
+		if err := pins.Drop(ctx, at.Server, (&reviewerFlags{By: c.By}).who(e)); err != nil {
 			return err
 		}
 		if c.JSON {

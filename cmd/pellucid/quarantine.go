@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/capture"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
+	"github.com/pellucid-mcp/pellucid/record/captures"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/review"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -22,13 +24,17 @@ import (
 type quarantineCmd struct {
 	List    quarantineListCmd    `cmd:"" help:"List the held items."`
 	Show    quarantineShowCmd    `cmd:"" help:"Show an item, with hidden text decoded."`
-	Release quarantineReleaseCmd `cmd:"" help:"Release an item: it is delivered once."`
-	Deny    quarantineDenyCmd    `cmd:"" help:"Deny an item: it is never delivered."`
-	Blocks  quarantineBlocksCmd  `cmd:"" help:"List the blocked sources: their text has taken control of a model."`
-	Lift    quarantineLiftCmd    `cmd:"" help:"End the block of a source."`
+	Release quarantineReleaseCmd `cmd:"" help:"Release an item, or all that flags select: each is delivered once."`
+	Deny    quarantineDenyCmd    `cmd:"" help:"Deny an item, or all that flags select: they are never delivered."`
+
+	Except     quarantineExceptCmd     `cmd:"" help:"Let results pass for a time although a code is found in them."`
+	Exceptions quarantineExceptionsCmd `cmd:"" help:"List the exceptions that reviewers have granted."`
+
+	Blocks quarantineBlocksCmd `cmd:"" help:"List the blocked sources: their text has taken control of a model."`
+	Lift   quarantineLiftCmd   `cmd:"" help:"End the block of a source."`
 
 	Approvals quarantineApprovalsCmd `cmd:"" help:"List the calls that are approved for a time."`
-	Revoke    quarantineRevokeCmd    `cmd:"" help:"End an approval before its time."`
+	Revoke    quarantineRevokeCmd    `cmd:"" help:"End an approval or an exception before its time."`
 }
 
 func (quarantineCmd) Help() string {
@@ -47,28 +53,66 @@ func unknown(err error) error {
 
 type quarantineListCmd struct {
 	stateDB
-	State  string `enum:"held,released,taken,denied,expired,all" default:"held" help:"List the items of this state: ${enum}."`
-	Server string `placeholder:"NAME" help:"List only items of this server."`
-	Tool   string `placeholder:"NAME" help:"List only items of this tool."`
-	After  string `placeholder:"ID" help:"List the items that follow this one: the last item of the page before."`
-	Limit  int    `default:"100" help:"Maximum number of items to list, up to 1,000."`
-	JSON   bool   `name:"json" help:"Print one JSON object for each item, as JSON lines."`
+	State string `enum:"held,released,taken,denied,expired,all" default:"held" help:"List the items of this state: ${enum}."`
+	queueFilter
+	Group string `enum:"none,digest,server,tool,code,principal" default:"none" help:"Count items by what they have in common: ${enum}."`
+	Sort  string `enum:"newest,oldest,count" default:"newest" help:"Order: ${enum}. Groups can be sorted by count."`
+	After string `placeholder:"ID" help:"List the items that follow this one: the last item of the page before."`
+	Skip  int    `placeholder:"N" help:"Leave out the first groups: those of the pages before."`
+	Limit int    `default:"100" help:"Maximum number of items or groups to list, up to 1,000."`
+	JSON  bool   `name:"json" help:"Print one JSON object for each item or group, as JSON lines."`
+
+	Terms []string `arg:"" optional:"" name:"filter" help:"List the items that this filter selects, as in server:mail code:hidden-tag since:24h."`
+}
+
+// filter is what the terms or the flags select.
+func (c *quarantineListCmd) filter() (hold.Filter, error) {
+	switch {
+	case len(c.Terms) == 0:
+		return c.queueFilter.filter()
+	case c.queueFilter != queueFilter{}:
+		return hold.Filter{}, errors.New("give a filter, or flags that select items, and not both")
+	}
+	return review.Filter(strings.Join(c.Terms, " "), time.Now())
 }
 
 func (quarantineListCmd) Help() string {
-	return `The newest item comes first. An item is a result or a call that was withheld. The client got a
+	return `An item is a result or a call that was withheld. The client got a
 constant text with the id of the item. The list shows codes and sizes; quarantine show shows the
-content.`
+content. A filter has terms NAME:VALUE, each once: server, tool, code, found, rule, principal, text, digest,
+since and until; it is written as for ledger show and in the console. With --group, each line is a group of items, with how many there are and the id of the newest.`
+}
+
+// Validate is called by kong; its error is one of usage.
+func (c *quarantineListCmd) validate() error {
+	switch {
+	case c.Group == "none" && (c.Sort == string(hold.MostFirst) || c.Skip != 0):
+		return errors.New("--sort count and --skip go with --group")
+	case c.Group != "none" && c.After != "":
+		return errors.New("--after is for items; --skip is for groups")
+	}
+	_, err := c.filter()
+	return err
 }
 
 func (c *quarantineListCmd) Run(e *env) error {
+	f, err := c.filter()
+	if err != nil {
+		return err
+	}
+	f.State, f.After, f.Limit, f.Oldest = hold.State(c.State), c.After, c.Limit, c.Sort == string(hold.OldestFirst)
+	if c.State == "all" {
+		f.State = ""
+	}
 	var items []hold.Item
-	err := c.DB.WithQueue(func(ctx context.Context, q *hold.Queue) (err error) {
-		f := hold.Filter{State: hold.State(c.State), Server: c.Server, Tool: c.Tool, After: c.After, Limit: c.Limit}
-		if c.State == "all" {
-			f.State = ""
+	if c.Group != "none" {
+		if err := c.groups(e, f); !errors.Is(err, install.ErrNoStore) {
+			return err
 		}
-		items, err = q.List(ctx, f)
+	}
+	more := ""
+	err = c.DB.WithQueue(func(ctx context.Context, q *hold.Queue) (err error) {
+		items, more, err = q.Pages(ctx, f)
 		if errors.Is(err, hold.ErrNotFound) {
 			return errors.New("quarantine: the item of --after is no longer kept: begin with the first page")
 		}
@@ -88,7 +132,11 @@ func (c *quarantineListCmd) Run(e *env) error {
 		fmt.Fprintln(e.Stderr, "Nothing to list.")
 		return nil
 	}
-	return review.WriteItems(e.Stdout, items)
+	if err := review.WriteItems(e.Stdout, items); err != nil || more == "" {
+		return err
+	}
+	fmt.Fprintf(e.Stderr, "More items follow: --after %s has the next ones; --group digest counts them.\n", items[len(items)-1].ID)
+	return nil
 }
 
 // itemID is the argument that names an item.
@@ -104,16 +152,38 @@ func (c *itemID) validate() error {
 	return nil
 }
 
-// decision is what release and deny share.
-type decideFlags struct {
+// reviewerFlags are those of a verb by which a reviewer decides.
+type reviewerFlags struct {
 	stateDB
 	By   string `placeholder:"NAME" help:"Name of the reviewer (default: the name of this user)."`
-	JSON bool   `name:"json" help:"Print the item as JSON."`
+	JSON bool   `name:"json" help:"Print what was decided as JSON."`
+}
+
+// decideFlags are those of a verb that decides about one thing.
+type decideFlags struct {
+	reviewerFlags
 	itemID
 }
 
+// decideSome are those of a verb that decides about one item or about a selection.
+type decideSome struct {
+	reviewerFlags
+	selectFlags
+	ID string `arg:"" optional:"" help:"Evidence id of the item: the 32 hexadecimal digits in the placeholder."`
+}
+
+func (c *decideSome) validate() error {
+	if err := c.reviewerFlags.validate(); err != nil {
+		return err
+	}
+	if c.ID != "" && !hold.ValidID(c.ID) {
+		return errors.New("an item is named by 32 hexadecimal digits, in lower case")
+	}
+	return c.check(c.ID)
+}
+
 // who is the person's name for the record.
-func (c *decideFlags) who(e *env) string {
+func (c *reviewerFlags) who(e *env) string {
 	for _, name := range []string{c.By, e.Getenv("USER"), e.Getenv("USERNAME")} {
 		if frame.IsLabel(name) {
 			return name
@@ -122,20 +192,24 @@ func (c *decideFlags) who(e *env) string {
 	return "operator"
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *decideFlags) validate() error {
+func (c *reviewerFlags) validate() error {
 	if c.By != "" && !frame.IsLabel(c.By) {
 		return errors.New("--by: want 1 to 128 of A-Z a-z 0-9 . _ / : @ + -")
 	}
-	return c.itemID.validate()
+	return nil
 }
 
-func (c *decideFlags) decide(e *env, do func(*hold.Queue, context.Context, string, string) error, say func(w io.Writer, it *hold.Item)) error {
+// Validate is called by kong; its error is one of usage.
+func (c *decideFlags) validate() error {
+	return errors.Join(c.reviewerFlags.validate(), c.itemID.validate())
+}
+
+func (c *reviewerFlags) decide(e *env, id string, do func(*hold.Queue, context.Context, string, string) error, say func(w io.Writer, it *hold.Item)) error {
 	return unknown(c.DB.WithQueue(func(ctx context.Context, q *hold.Queue) error {
-		if err := do(q, ctx, c.ID, c.who(e)); err != nil {
+		if err := do(q, ctx, id, c.who(e)); err != nil {
 			return err
 		}
-		it, err := q.Get(ctx, c.ID)
+		it, err := q.Get(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -149,7 +223,7 @@ func (c *decideFlags) decide(e *env, do func(*hold.Queue, context.Context, strin
 }
 
 type quarantineReleaseCmd struct {
-	decideFlags
+	decideSome
 	reviewerKey
 	Remember string `placeholder:"TIME" help:"Also let the same call of the guard pass for this time, such as 30d: see pellucid quarantine approvals."`
 }
@@ -160,8 +234,11 @@ func (c *quarantineReleaseCmd) validate() error {
 		if _, err := approvalTime(c.Remember); err != nil {
 			return err
 		}
+		if c.All {
+			return errors.New("--remember goes with the id of an item")
+		}
 	}
-	return c.decideFlags.validate()
+	return c.decideSome.validate()
 }
 
 func (quarantineReleaseCmd) Help() string {
@@ -169,11 +246,16 @@ func (quarantineReleaseCmd) Help() string {
 arguments, byte for byte, by the same principal, before the item expires. The server does not get
 that call. The result is scrubbed, framed and recorded like any other; only the finding that held
 it is ignored. A released call goes to the server once: the next one that is the same. An item that is encrypted for its reviewers needs --identity, and stays encrypted
-until it is delivered. With --remember, a call that pellucid guard has held passes for that time: for
+until it is delivered. With --all, every held item that the other flags select is released, with a record each.
+Where quarantine: {two_persons: true} was set when an item was held, the first release proposes it, and
+another person confirms it. With --remember, a call that pellucid guard has held passes for that time: for
 the same principal, with the same tool and arguments, and with values from the same sources.`
 }
 
 func (c *quarantineReleaseCmd) Run(e *env) error {
+	if c.All {
+		return c.decideAll(e, &c.reviewerFlags, hold.Released)
+	}
 	if c.Remember != "" {
 		if err := c.remembered(e); err != nil {
 			return unknown(err)
@@ -190,7 +272,11 @@ func (c *quarantineReleaseCmd) Run(e *env) error {
 		}
 		return q.ReleaseOpened(ctx, id, by, body)
 	}
-	return c.decide(e, release, func(w io.Writer, it *hold.Item) {
+	return c.decide(e, c.ID, release, func(w io.Writer, it *hold.Item) {
+		if it.State == hold.Held {
+			fmt.Fprintf(w, "Proposed. The item needs two persons: another one has to release it too, until %s.\n", terminal.Minute(it.Until))
+			return
+		}
 		then := "gets this result, scrubbed and\nframed, once, until %s; the server is not asked again.\n"
 		if it.IsCall() {
 			then = "is not held, once, until\n%s; its result is checked like any other.\n"
@@ -233,15 +319,19 @@ func (c *quarantineReleaseCmd) remembered(e *env) error {
 	})
 }
 
-type quarantineDenyCmd struct{ decideFlags }
+type quarantineDenyCmd struct{ decideSome }
 
 func (quarantineDenyCmd) Help() string {
 	return `The item stays withheld, and its content is removed. The client was told when the item was
-held. If the client makes the same call again, it goes to the server again.`
+held. If the client makes the same call again, it goes to the server again. With --all, every held
+item that the other flags select is denied, with a record each.`
 }
 
 func (c *quarantineDenyCmd) Run(e *env) error {
-	return c.decide(e, (*hold.Queue).Deny, func(w io.Writer, it *hold.Item) {
+	if c.All {
+		return c.decideAll(e, &c.reviewerFlags, hold.Denied)
+	}
+	return c.decide(e, c.ID, (*hold.Queue).Deny, func(w io.Writer, it *hold.Item) {
 		what := "The answer of %s is removed.\n"
 		if it.IsCall() {
 			what = "The call of %s was not carried out, and its arguments are removed.\n"
@@ -272,10 +362,23 @@ func (k *reviewerKey) unseal(e *env, it *hold.Item) ([]byte, error) {
 		return nil, err
 	}
 	body, err := review.Open(it, text)
+	return body, k.opened(err)
+}
+
+// opened is an error of opening what is encrypted, with its exit code.
+func (k *reviewerKey) opened(err error) error {
 	if errors.Is(err, capture.ErrIdentity) {
-		err = exit.With(exit.Config, fmt.Errorf("quarantine: --identity: %w", err))
+		return exit.With(exit.Config, fmt.Errorf("quarantine: --identity: %w", err))
 	}
-	return body, err
+	return err
+}
+
+// identities are those of the reviewer, or "".
+func (k *reviewerKey) identities(e *env) (string, error) {
+	if k.Identity == "" {
+		return "", nil
+	}
+	return k.text(e)
 }
 
 // text is what the reference stands for. A file may have comments, unlike other secrets.
@@ -294,13 +397,21 @@ func (k *reviewerKey) text(e *env) (string, error) {
 func (quarantineShowCmd) Help() string {
 	return `Prints every value of the result, or of the call's parameters, as it was received. Characters that a terminal would hide or
 obey are spelled out; messages in hidden characters are decoded. All of it is third-party text:
-read it, and do not paste it into a model. The content is gone once the item was delivered or
-denied, or has expired.`
+read it, and do not paste it into a model. Above it stand all findings, what classifiers said, and the
+question, where capture: [arguments] keeps it. The content is gone once the item was delivered or
+denied, or has expired. Of a call that was not held, the texts are shown that capture and capture_of keep.`
 }
 
 func (c *quarantineShowCmd) Run(e *env) error {
-	return unknown(c.DB.WithQueue(func(ctx context.Context, q *hold.Queue) error {
+	return unknown(c.DB.WithReview(func(ctx context.Context, q *hold.Queue, kept captures.Store, by *capture.Sealer) error {
+		identities, err := c.identities(e)
+		if err != nil {
+			return err
+		}
 		it, err := q.Get(ctx, c.ID)
+		if errors.Is(err, hold.ErrNotFound) {
+			return c.captured(ctx, e, kept, by, identities)
+		}
 		if err != nil {
 			return err
 		}
@@ -311,9 +422,24 @@ func (c *quarantineShowCmd) Run(e *env) error {
 		case body != nil:
 			it.Body = body
 		}
+		asked := review.Ask(&it, by, identities)
 		if c.JSON {
-			return terminal.WriteJSON(e.Stdout, review.NewShown(&it))
+			return terminal.WriteJSON(e.Stdout, review.NewShown(&it, asked))
 		}
-		return review.Show(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv), &it)
+		return review.Show(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv), &it, asked)
 	}))
+}
+
+// captured shows what was kept of a call that was not held.
+func (c *quarantineShowCmd) captured(ctx context.Context, e *env, kept captures.Store, by *capture.Sealer, identities string) error {
+	got, err := captures.Read(ctx, kept, by, c.ID, identities, time.Now())
+	switch {
+	case errors.Is(err, captures.ErrNotKept):
+		return hold.ErrNotFound
+	case err != nil:
+		return c.opened(err)
+	case c.JSON:
+		return terminal.WriteJSON(e.Stdout, got)
+	}
+	return review.ShowCapture(e.Stdout, terminal.PaletteFor(e.Stdout, e.Getenv), got)
 }

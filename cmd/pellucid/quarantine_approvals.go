@@ -58,15 +58,18 @@ func (c *quarantineApprovalsCmd) Run(e *env) error {
 type quarantineRevokeCmd struct{ decideFlags }
 
 func (quarantineRevokeCmd) Help() string {
-	return `The approval ends at once. The next call that is the same is decided on again. The argument is the
-id of an approval, as pellucid quarantine approvals shows it.`
+	return `The approval or exception ends at once, and calls and results are held as before. The argument is its
+id, as pellucid quarantine approvals and pellucid quarantine exceptions show it.`
 }
 
 func (c *quarantineRevokeCmd) Run(e *env) error {
+	if found, err := c.exception(e); found || err != nil {
+		return err
+	}
 	return c.DB.WithApprovals(func(ctx context.Context, as *hold.Approvals, _ *hold.Queue) error {
 		err := as.Revoke(ctx, c.ID, c.who(e))
 		if errors.Is(err, hold.ErrNotFound) {
-			return errors.New("quarantine: no such approval: pellucid quarantine approvals has those in force")
+			return errors.New("quarantine: no such approval or exception: pellucid quarantine approvals and exceptions have those in force")
 		} else if err != nil {
 			return err
 		}
@@ -81,4 +84,29 @@ func (c *quarantineRevokeCmd) Run(e *env) error {
 		fmt.Fprintf(e.Stdout, "Revoked. Calls of %s are decided on again.\n", out.Tool)
 		return nil
 	})
+}
+
+// exception ends an exception, if the id is that of one.
+func (c *quarantineRevokeCmd) exception(e *env) (found bool, err error) {
+	err = c.DB.WithExceptions(func(ctx context.Context, es *hold.Exceptions, _ *hold.Queue) error {
+		err := es.Revoke(ctx, c.ID, c.who(e))
+		if errors.Is(err, hold.ErrNotFound) {
+			return nil
+		}
+		found = true
+		if err != nil {
+			return err
+		}
+		x, err := es.Get(ctx, c.ID)
+		if err != nil {
+			return err
+		}
+		out := review.NewException(&x)
+		if c.JSON {
+			return terminal.WriteJSON(e.Stdout, out)
+		}
+		fmt.Fprintf(e.Stdout, "Revoked. Results of %s are held for %s again.\n", review.Source(&hold.Item{Server: x.Server, Tool: x.Tool}), out.Code)
+		return nil
+	})
+	return found, err
 }

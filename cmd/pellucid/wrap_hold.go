@@ -15,6 +15,8 @@ type holdFlags struct {
 	Hold       []string `placeholder:"CODE,…" help:"@defaults.hold See docs/spec/scrub.md; implies --quarantine."`
 	Quarantine bool     `help:"Keep withheld results in the queue, for pellucid quarantine."`
 	Reviewer   []string `placeholder:"AGE1…" help:"age public key of a reviewer. Withheld results are encrypted, and only the private keys (identities) of the reviewers can read and release them. Implies --quarantine."`
+	Capture    []string `enum:"arguments,received,delivered" placeholder:"PART,…" help:"@defaults.capture"`
+	CaptureOf  []string `enum:"passed,changed,withheld,dropped" placeholder:"VERDICT,…" help:"@defaults.capture_of Implies --quarantine."`
 	stateDB
 }
 
@@ -43,4 +45,6 @@ func (f *holdFlags) recipients() (*capture.Recipients, error) {
 }
 
 // wanted reports whether there is to be a queue.
-func (f *holdFlags) wanted() bool { return f.Quarantine || len(f.Hold) > 0 || len(f.Reviewer) > 0 }
+func (f *holdFlags) wanted() bool {
+	return f.Quarantine || len(f.Hold) > 0 || len(f.Reviewer) > 0 || len(f.CaptureOf) > 0
+}

@@ -64,6 +64,7 @@ func (c *wrapCmd) tool() (t rules.Tool, err error) {
 	if t.Rule.Hold, err = c.holdFlags.codes(); err != nil {
 		return t, exit.With(exit.Usage, fmt.Errorf("wrap: %w", err))
 	}
+	t.Rule.Capture = rules.NewCapture(c.Capture, c.CaptureOf)
 	if c.Classify {
 		t.Classifiers = []string{rules.Local}
 	}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/pellucid-mcp/pellucid/app/audit"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
+	"github.com/pellucid-mcp/pellucid/record/hold"
+)
+
+type ledgerCaseCmd struct {
+	ledgerDB
+	reviewerKey
+	Out             string `short:"o" completion:"files" placeholder:"FILE" help:"File to write (default: standard output)."`
+	WithoutText     bool   `help:"Leave out the text that is held, and the statement of the guard."`
+	WithoutOpenings bool   `help:"Leave out the plain digests, and with them the text and the names of reviewers: for a reader who must not have them."`
+	ID              string `arg:"" help:"Evidence id of the decision, or the id of a record about it."`
+}
+
+func (ledgerCaseCmd) Help() string {
+	return `The file is JSON. It has the records of the decision with their proofs under one checkpoint, with the
+cosignatures of witnesses; the plain digests; what is still held, which stays encrypted to its
+reviewers unless --identity opens it; who decided; and, where what was held is destroyed or a person was
+forgotten, the record that proves it. Nothing stands in it that the records do not prove. A reader
+checks it without this program and without a network:
+python3 docs/spec/verify/verify.py case FILE KEY [WITNESS-KEY...].
+The held text is third-party text: do not give it to a model.`
+}
+
+// Validate is called by kong; its error is one of usage.
+func (c *ledgerCaseCmd) validate() error {
+	if c.WithoutOpenings && c.Identity != "" || c.WithoutText && c.Identity != "" {
+		return errors.New("--identity opens the text that --without-text and --without-openings leave out")
+	}
+	return nil
+}
+
+func (c *ledgerCaseCmd) Run(e *env) error {
+	id, err := audit.ParseID(c.ID)
+	if err != nil {
+		return err
+	}
+	o := audit.CaseOptions{WithoutText: c.WithoutText || c.WithoutOpenings, WithoutOpenings: c.WithoutOpenings, Statement: audit.GuardStatement}
+	if c.Identity != "" {
+		o.Open = func(it *hold.Item) ([]byte, error) { return c.unseal(e, it) }
+	}
+	out, err := o.Case(c.DB, id)
+	if err != nil {
+		return err
+	}
+	write := func(w io.Writer) error { return terminal.WriteJSON(w, out) }
+	if c.Out == "" {
+		return write(e.Stdout)
+	}
+	if err := terminal.WriteWhole(c.Out, write); err != nil {
+		return fmt.Errorf("ledger: case: %w", terminal.QuotedPath(err))
+	}
+	fmt.Fprintf(e.Stderr, "%s, with %s.\n", terminal.Inline(filepath.Base(c.Out)), terminal.Plural(len(out.Records), "record"))
+	return nil
+}
