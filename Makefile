@@ -16,7 +16,7 @@ BENCHTIME ?= 1s
 TIMEOUT   ?= 25m
 PARALLEL  ?=
 # Tests wait for processes, disks and clocks about as long as they compute, so twice as many
-# packages as there are processors run at a time.
+# packages as there are processors run at a time. The longest one comes first.
 PACKAGES  ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
 # Packages that start goroutines: the race detector runs over these, and is so slow that
@@ -24,7 +24,7 @@ PACKAGES  ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 CONCURRENT := ./boundary/gateway ./grounding/ground ./model/guard ./record/hold ./model/counterfactual/run ./model/llm/... ./boundary/classify ./boundary/classify/judge ./boundary/classify/remote \
   ./record/ledger ./mcp/wire ./platform/auth ./grounding/didweb ./grounding/factcheck ./platform/child ./mcp/era ./boundary/fleet \
   ./boundary/meter ./boundary/plug ./boundary/rules ./platform/state ./boundary/admit ./storage ./record/sequence \
-  ./mcp/forward ./platform/replica ./platform/peer ./record/webhook ./boundary/evidence ./record/witness ./record/mirror ./record/standing ./model/jobs ./grounding/ingest ./platform/listen ./platform/login ./platform/keychain
+  ./mcp/forward ./platform/replica ./platform/peer ./record/webhook ./boundary/evidence ./record/witness ./record/mirror ./record/standing ./record/index ./model/jobs ./grounding/ingest ./platform/listen ./platform/login ./platform/keychain
 # Packages beside these whose memory is used again.
 REUSING := ./platform/reuse ./mcp/mcpshape ./boundary/policy/expr
 STATICCHECK := go tool -modfile=tools.mod staticcheck
@@ -44,7 +44,7 @@ run: build
 
 # All of vet has run when the tests do, so go test does not run a part of it again.
 test: fmt vet
-	go test -vet=off -p $(PACKAGES) -timeout $(TIMEOUT) ./...
+	go test -vet=off -p $(PACKAGES) -timeout $(TIMEOUT) ./e2e ./...
 	go test -C packaging/pack -timeout $(TIMEOUT) .
 	$(MAKE) --no-print-directory race
 
@@ -121,6 +121,17 @@ HELD ?= 1000000
 bench-held:
 	PELLUCID_BENCH_HELD=$(HELD) go test -count=1 -run '^$$' -bench '^BenchmarkHeld$$' -benchtime 1x -timeout 1h ./storage
 
+# The console over ROWS records and a hundredth of that in held items of 1 KiB to 1 MiB (2,000 at least), on both engines:
+# what each route takes, and what a browser takes to show the page, each beside its goal; what an open page costs the
+# gateway; then the queries of the index alone. ENGINES=sqlite leaves Postgres out.
+ROWS ?= 20000
+ENGINES ?= sqlite postgres
+.PHONY: bench-console
+bench-console:
+	PELLUCID_BENCH_RECORDS=$(ROWS) PELLUCID_BENCH_ENGINES='$(ENGINES)' go test -count=1 -run '^$$' -bench '^BenchmarkPages$$' -benchtime 1x -timeout 2h ./app/console
+	go test -count=1 -run '^$$' -bench '^BenchmarkConsoleBeside$$' -benchtime 1x ./e2e
+	PELLUCID_BENCH_RECORDS=$(ROWS) go test -count=1 -run '^$$' -bench '^BenchmarkConsole' -benchtime 1x -timeout 1h ./storage
+
 # What evidence costs: a record sealed, signed, integrated and verified (in memory, 2 KB
 # a record), then the gateway with and without it and beside a bare commit: first where
 # client and server cost nothing, then the program itself, with both over HTTP.
@@ -161,7 +172,7 @@ surface-figures:
 
 # What the program is made of, by module, and whether it is as small as it was (linux/amd64).
 size:
-	go run ./cmd/pellucid-bench size --max-binary 47 --max-archive 18
+	go run ./cmd/pellucid-bench size --max-binary 55 --max-archive 21
 
 # How well the local classifier finds attacks of families that it has not seen, by family,
 # beside a list of phrases and what npm ships and runs; `make model` also writes its
@@ -303,7 +314,7 @@ guard-live: build $(if $(and $(URL),$(filter plain,$(CLIENTS))),,live)
 	go run ./cmd/pellucid-bench live --half $(HALF) --cases $(CASES) --clients $(CLIENTS) \
 	  $(if $(URL),--url $(URL)) $(if $(MODEL),--model $(MODEL)) $(if $(KEY),--key $(KEY)) $(LIVE)
 
-# The model (1.1 GB, which PyPI has in parts), llama.cpp and the SDKs. With them in place `make test` takes a few
+# The model (1.1 GB, which PyPI has in parts), llama.cpp and the SDKs. With them in place `make e2e` takes a few
 # conversations through the guard.
 live: .tools/live/installed
 

@@ -7,7 +7,9 @@ require (
 	filippo.io/age v1.3.2 // encrypts held bodies to their reviewers (X25519), in a format that other tools open; instead of JWE or OpenPGP, whose choices can be made wrongly
 	github.com/alecthomas/kong v1.17.0 // the command line; instead of flag handling of our own
 	github.com/aws/aws-sdk-go-v2 v1.47.7 // the official signer (SigV4) for Bedrock, as a classifier and as a provider of models, and nothing else of it; instead of a signer of our own, or the client of the service, 8.5 MB of binary
-	github.com/chromedp/chromedp v0.22.1 // test only: a real browser at the pages of a login
+	github.com/chromedp/cdproto v0.159.0 // test only: what the browser says of the pages of the console
+	github.com/chromedp/chromedp v0.22.1 // test only: a real browser at the pages of the console and of a login
+	github.com/coreos/go-oidc/v3 v3.21.0 // signs people in to the console by OpenID Connect: metadata, keys and checks of an id_token; instead of checks of our own, each of which can be forgotten
 	github.com/failsafe-go/failsafe-go v0.9.8 // retries and circuit breakers of requests to models and classifiers; instead of the SDKs of the providers, whose retries are not visible
 	github.com/fsnotify/fsnotify v1.10.1 // tells when a file is replaced; instead of polling alone
 	github.com/go-jose/go-jose/v4 v4.1.8 // parses JWKs and checks JWS signatures; it has no dependencies, and the caller gives the algorithms
@@ -42,7 +44,8 @@ require (
 	go.yaml.in/yaml/v3 v3.0.5 // the positions of what stands in a client's YAML, for the same; goccy/go-yaml counts lines and characters wrongly behind comments and CRLF; the rules of a policy (CEL) need this one already
 	golang.org/x/mod v0.42.0 // signed notes and proofs of the evidence log (sumdb/note, sumdb/tlog); instead of Merkle proofs of our own, or Trillian, which needs servers
 	golang.org/x/net v0.62.0 // test only: HTML, IDNA and HTTP/2 to compare with
-	golang.org/x/sys v0.49.0 // process groups and the job objects of Windows, so that no child outlives its parent; and whether standard output is read
+	golang.org/x/oauth2 v0.37.0 // the code flow with PKCE, which go-oidc leaves to it
+	golang.org/x/sys v0.49.0 // process groups and the job objects of Windows, so that no child outlives its parent; whether standard output is read; and the clock of leases, which goes on while a machine is suspended
 	golang.org/x/text v0.43.0 // the character sets of blobs, and the baseline of bench scrub; never in the path of a hash
 	golang.org/x/time v0.15.0 // token buckets
 	google.golang.org/protobuf v1.36.12 // encodes the messages in which traces are sent
@@ -58,7 +61,6 @@ require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/bits-and-blooms/bitset v1.24.4 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
-	github.com/chromedp/cdproto v0.159.0 // indirect
 	github.com/danieljoos/wincred v1.2.3 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
 	github.com/go-logr/logr v1.4.4 // indirect
@@ -91,7 +93,6 @@ require (
 	go.uber.org/multierr v1.11.0 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/exp v0.0.0-20260824195058-e88cd73687aa // indirect
-	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260720211330-0afa2a65878a // indirect

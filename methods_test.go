@@ -46,10 +46,12 @@ func callsByName(f *ast.File, verbs bool) (found []string) {
 // kongHooks are the methods of verbs that kong calls by name.
 var kongHooks = []string{"Validate", "BeforeReset", "BeforeResolve", "BeforeApply", "AfterApply", "AfterRun"}
 
-// TestMethodsByName holds the program free of what calls methods by name.
+// TestMethodsByName holds the program free of what calls methods by name. The pages of the console are the
+// exception: html/template escapes each value by where it stands, which is worth the size (DESIGN.md).
 func TestMethodsByName(t *testing.T) {
 	for _, f := range goFiles(t) {
-		if strings.HasSuffix(f.path, "_test.go") || strings.HasPrefix(f.path, "cmd/pellucid-bench/") || strings.HasPrefix(f.path, "measure/") {
+		if strings.HasSuffix(f.path, "_test.go") || strings.HasPrefix(f.path, "cmd/pellucid-bench/") || strings.HasPrefix(f.path, "measure/") ||
+			strings.HasPrefix(f.path, "app/console/") {
 			continue
 		}
 		for _, what := range callsByName(f.ast, strings.HasPrefix(f.path, "cmd/pellucid/")) {

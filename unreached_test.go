@@ -24,9 +24,6 @@ text/scrub.escape1:                part of EncodedTokens
 text/scrub.Replay:                 checks a list of events against input and output
 text/scrub.Steps:                  the steps of a profile in order, which the specification is held to
 
-# Names for messages of tests.
-text/ucd.Script.String: the names are generated with the tables
-
 # Tools of tests, and programs that write what is generated.
 app/apptest:              a running gateway for tests
 boundary/surface/pintest: the same tests for every store of pins
@@ -45,6 +42,9 @@ platform/intake/intaketest: requests that tests begin
 platform/logtest:         a log that tests read
 platform/pgtest.Server.Database: a Postgres for tests; pellucid-bench has a pair of them, and no single one
 platform/pgtest.Server.Dump:     the same
+platform/pgtest.Server.Pooler:   the same
+platform/pgtest.Pair.Cut:        the same
+platform/pgtest.Pair.Mend:       the same
 platform/pgtest.Server.Output:   the same
 platform/pgtest.Server.Standby:  the same
 platform/pgtest.Server.start:    the same

@@ -4,15 +4,18 @@
 
     verify.py log DIRECTORY VKEY [WITNESS-VKEY...]   an exported log
     verify.py proof FILE VKEY [WITNESS-VKEY...]      the proof of one record
+    verify.py case FILE VKEY [WITNESS-VKEY...]       everything about one decision
 
 It needs Python 3.8 and nothing else, and opens no network. What is wrong is printed,
-a line each; the exit code is then 1. Openings are passed over.
+a line each; the exit code is then 1. The openings of a log are passed over, those of a case are checked.
 """
-import base64, hashlib, json, re, struct, sys
+import base64, hashlib, hmac, json, re, struct, sys
 from pathlib import Path
 
 PAYLOAD = "application/vnd.in-toto+json"
 PREDICATE = "https://github.com/pellucid-mcp/pellucid/evidence/v0.1"
+CASE = "https://github.com/pellucid-mcp/pellucid/case/v0.1"
+FAULTS = OSError, ValueError, KeyError, TypeError, AttributeError, struct.error, RecursionError
 LABEL = r"[A-Za-z0-9@][A-Za-z0-9@._/:+-]{0,127}"
 wrong = []
 def problem(place, what):
@@ -64,6 +67,7 @@ def b64(s):
 
 class Key:
     def __init__(self, vkey, kind=1):
+        need(vkey.count("+") >= 2, "no key: want NAME+ID+KEY")
         name, digits, material = vkey.split("+", 2)
         self.vkey, self.name, self.id, raw = vkey, name, name + "+" + digits, b64(material)
         self.public = raw[1:]
@@ -150,7 +154,7 @@ def check_log(root, trusted, witnesses):
                 need(s["predicate"]["id"] not in ids, "has the id of an earlier record")
                 ids.add(s["predicate"]["id"])
                 keys += named
-            except (ValueError, KeyError, TypeError, AttributeError) as e:
+            except FAULTS as e:
                 problem(f"record {n * 256 + i}", e)
     level, hashes = 0, leaves
     while len(leaves) == size and hashes:
@@ -170,8 +174,8 @@ def check_log(root, trusted, witnesses):
         problem(ascii(path), "does not belong to the export")
     return f"{size} records, {len(keys)} keys"
 
-def check_proof(path, trusted, witnesses):
-    m = re.fullmatch(r"c2sp\.org/tlog-proof@v1\nextra (\S+)\nindex (0|[1-9][0-9]*)\n((?:\S{44}\n)*)\n(.*)", Path(path).read_text("utf-8"), re.S)
+def read_proof(text, trusted, witnesses):
+    m = re.fullmatch(r"c2sp\.org/tlog-proof@v1\nextra (\S+)\nindex (0|[1-9][0-9]*)\n((?:\S{44}\n)*)\n(.*)", text, re.S)
     envelope, index, hashes = b64(need(m, "is not a proof") or m[1]), int(m[2]), [b64(h) for h in m[3].split()]
     check_checkpoint(m[4], trusted, trusted, witnesses)
     _, _, size, root, _ = split_checkpoint(m[4])
@@ -186,13 +190,99 @@ def check_proof(path, trusted, witnesses):
     need(index < size and last == 0 and h == root, "does not lead to the root")
     body, s, keyid, sig = read_record(envelope)
     need(all(signed_by(k, body, keyid, sig) for k in trusted if k.id == keyid), "holds a record with a wrong signature")
+    return index, size, s, m[4]
+
+def check_proof(path, trusted, witnesses):
+    index, size, s, _ = read_proof(Path(path).read_text("utf-8"), trusted, witnesses)
     return f"record {index} of {size}: {s['predicate']['kind']} {s['predicate']['id']}"
+
+def once(pairs):
+    need(len(dict(pairs)) == len(pairs), "has a member twice")
+    return dict(pairs)
+def members(o, needed, optional=()):
+    need(isinstance(o, dict) and set(needed) <= set(o) <= set(needed) | set(optional), "has other members than this format")
+    return o
+
+def open_record(s, opening):
+    """The plain digests of a statement, by role."""
+    o = members(json.loads(opening, object_pairs_hook=once), ["digests", "id", "salt"])
+    need(json.dumps(o, separators=(",", ":"), sort_keys=True) == opening and o["id"] == s["predicate"]["id"], "is not the opening of the record")
+    salted = {x["name"]: x["digest"]["hmacSha256"] for x in s["subject"]}
+    need(set(salted) == set(o["digests"]), "opens other digests than those of the record")
+    for role, plain in o["digests"].items():
+        mac = hmac.new(bytes.fromhex(o["salt"]), role.encode() + b"\0" + bytes.fromhex(plain), hashlib.sha256)
+        need(mac.hexdigest() == salted[role], "does not open the digest " + ascii(role))
+    return o["digests"]
+
+class Record:
+    def __init__(self, r, trusted, witnesses):
+        members(r, ["proof"], ["opening"])
+        self.index, self.size, s, self.checkpoint = read_proof(r["proof"], trusted, witnesses)
+        self.plain = open_record(s, r["opening"]) if "opening" in r else {}
+        self.is_open, self.says = "opening" in r, s["predicate"]
+        self.id, self.kind, self.of = self.says["id"], self.says["kind"], self.says.get("of")
+    def shows(self, role, content):
+        need(role in self.plain, "lacks the opening by which a digest is checked: " + role)
+        return self.plain[role] == hashlib.sha256(content).hexdigest()
+
+GONE = {"result-denied": "denied", "result-expired": "expired", "result-taken": "taken", "principal-forgotten": "forgotten"}
+def check_case(path, trusted, witnesses):
+    raw = Path(path).read_bytes()
+    need(len(raw) < 1 << 28, "is too long")
+    c = members(json.loads(raw, object_pairs_hook=once), ["type", "id", "records"], ["held", "decided", "deletion", "guard"])
+    need(c["type"] == CASE and re.fullmatch("[0-9a-f]{32}", c["id"]) and isinstance(c["records"], list) and c["records"], "is not a case of this format")
+    records = [Record(r, trusted, witnesses) for r in c["records"]]
+    need(all(a.index < b.index for a, b in zip(records, records[1:])), "has records that are not in the order of the log")
+    need(len({r.checkpoint for r in records}) == 1 and len({r.id for r in records}) == len(records), "has records of two checkpoints, or one twice")
+    need(all(c["id"] in (r.id, r.of) for r in records), "has a record about something else")
+    by_id, gone = {r.id: r for r in records}, [r for r in records if r.kind in GONE and r.of == c["id"]]
+    if gone or "deletion" in c:
+        d = members(c.get("deletion"), ["how", "record"])
+        need(any(r.id == d["record"] and GONE[r.kind] == d["how"] for r in gone), "names a record that proves no such deletion")
+    check_held(c, records, gone)
+    if "decided" in c:
+        r = by_id.get(members(c["decided"], ["by", "record"])["record"])
+        need(r and r.kind in ("result-released", "result-denied") and r.shows("by", c["decided"]["by"].encode()), "names a person who did not decide")
+    if "guard" in c:
+        need(c["id"] in by_id and by_id[c["id"]].shows("output", b64(c["guard"])), "has another statement than the guard's")
+    said = [f"record {r.index} of {r.size}: {r.kind} {r.says.get('verdict', '')}".strip() for r in records]
+    if "deletion" in c:
+        said.append(f"{c['deletion']['how']}: record {by_id[c['deletion']['record']].index} says that the content is destroyed")
+    elif "held" in c:
+        said.append(f"{c['held']['state']}, as far as these records say: none of them says that the content is destroyed")
+    if "encrypted" in c.get("held", {}):
+        said.append("not checked: the held text, which is encrypted: it may be any text of that length")
+    said += [f"not checked: which content and which people record {r.index} is about: its opening was erased or left out" for r in records if not r.is_open]
+    said.append("not checked: whether the log has other or later records about this decision, which the file leaves out")
+    return f"case {c['id']}\n" + "\n".join(said)
+
+def check_held(c, records, gone):
+    put = [r for r in records if r.kind == "result-held"]
+    need(bool(put) == ("held" in c), "has no state of what was held, or a state of nothing")
+    if not put:
+        return
+    h, kinds = members(c["held"], ["state"], ["text", "encrypted"]), {r.kind for r in records}
+    ended = [GONE[r.kind] for r in gone]
+    need(h["state"] == (ended[-1] if ended else "released" if "result-released" in kinds else "held"), "gives another state than its records")
+    need(len(h) < 3 and not (gone and len(h) > 1), "has a text twice, or one that is destroyed")
+    if "text" in h:
+        text = b64(h["text"])
+        need(put[-1].shows("held", text), "has another text than the one that was held")
+        need(put[-1].says["numbers"]["bytes"] == len(text), "has a text of another length")
+    if "encrypted" in h:
+        check_encrypted(b64(h["encrypted"]), put[-1].says["numbers"]["bytes"])
+
+def check_encrypted(b, n):
+    """The form and the length of an age file (C2SP age) of n bytes; nothing more can be seen without its key."""
+    head = re.match(rb"age-encryption\.org/v1\n(?:-> [!-~ ]+\n(?:[A-Za-z0-9+/]{64}\n)*[A-Za-z0-9+/]{0,63}\n)+--- [A-Za-z0-9+/]{43}\n", b)
+    need(head, "has a text that is not encrypted as it says")
+    need(len(b) - head.end() == 16 + n + 16 * max(1, (n + 65535) // 65536), "has an encrypted text of another length")
 
 def main(verb, where, vkey, *witnesses):
     try:
-        said = {"log": check_log, "proof": check_proof}[verb](where, [Key(vkey)], [Key(w, 4) for w in witnesses])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error) as e:
-        problem("checkpoint" if verb == "log" else "proof", e)
+        said = {"log": check_log, "proof": check_proof, "case": check_case}[verb](where, [Key(vkey)], [Key(w, 4) for w in witnesses])
+    except FAULTS as e:
+        problem("checkpoint" if verb == "log" else verb, e)
     print(f"{len(wrong)} problems" if wrong else f"ok: {said}")
     return len(wrong) > 0
 
