@@ -175,14 +175,40 @@ size:
 	go run ./cmd/pellucid-bench size --max-binary 55 --max-archive 21
 
 # How well the local classifier finds attacks of families that it has not seen, by family,
-# beside a list of phrases and what npm ships and runs; `make model` also writes its
-# weights and the table in boundary/classify/local/MODEL.md.
-TRAIN := go run ./cmd/pellucid-bench train --beside 'node e2e/node/detectors.mjs .tools/e2e/node_modules'
-model-table: peers
+# beside a list of phrases; `make model` also writes its weights and the table in
+# boundary/classify/local/MODEL.md.
+TRAIN := go run ./cmd/pellucid-bench train
+model-table:
 	$(TRAIN)
 
-model: peers
+model:
 	$(TRAIN) --write >/dev/null
+
+# Detectors from PyPI and npm beside ours, on the same texts, by family and by language. Each runs
+# in a process of its own, on one processor and without a network; LONGEST stops a slow one, which
+# has then judged a random part of the texts. ONLY="a b" runs these alone. Linux only.
+LONGEST ?= 30m
+ONLY    ?=
+CAGE    := taskset -c 0 unshare --map-root-user --net prlimit --data=4294967296
+.PHONY: detectors detect-table
+detect-table: detectors
+	go run ./cmd/pellucid-bench detectors --cage '$(CAGE)' --longest $(LONGEST) --locales $(CURDIR)/.tools/detectors/locales \
+	  --program '.tools/detectors/bin/python e2e/detectors/detectors.py' --program 'node e2e/detectors/detectors.mjs .tools/detectors/node_modules' \
+	  $(ONLY:%=--only %)
+
+# Installs them; nothing of theirs runs before it is asked. requirements.txt is made by
+# `uv pip compile --no-deps --generate-hashes` of requirements.in: what they need for other work is left out.
+detectors: .tools/detectors/installed
+
+# One wants the locale en_US.UTF-8, which a machine need not have.
+.tools/detectors/installed: $(addprefix e2e/detectors/,requirements.txt package.json package-lock.json .npmrc)
+	python3 -m venv .tools/detectors
+	.tools/detectors/bin/pip install -q --disable-pip-version-check --no-deps --only-binary :all: --require-hashes -r e2e/detectors/requirements.txt
+	cp e2e/detectors/package.json e2e/detectors/package-lock.json e2e/detectors/.npmrc .tools/detectors/
+	cd .tools/detectors && npm ci --no-progress
+	mkdir -p .tools/detectors/locales
+	ln -sfn /usr/lib/locale/C.utf8 .tools/detectors/locales/en_US.UTF-8
+	touch $@
 
 lint: fmt
 	go vet ./...

@@ -5,14 +5,17 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/measure/detectors"
 	"github.com/pellucid-mcp/pellucid/measure/sources"
 	"github.com/pellucid-mcp/pellucid/measure/training"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -20,14 +23,15 @@ import (
 
 // cli is the command line: one field for each verb.
 type cli struct {
-	Corpora  corporaCmd  `cmd:"" help:"What is left of attacks, and of benign text, in the corpora of the test data."`
-	Train    trainCmd    `cmd:"" help:"Fit the local classifier, and measure it on families that it has not seen."`
-	Sessions sessionsCmd `cmd:"" help:"What open sessions cost pellucid up, beside a plain server and a plain proxy."`
-	Size     sizeCmd     `cmd:"" help:"What the program is made of, in bytes by module, and whether it is as small as it has to be."`
-	Live     liveCmd     `cmd:"" help:"Take conversations through pellucid guard, with a real model behind it."`
-	Sources  sourcesCmd  `cmd:"" help:"Look every control token up again in the package that it was read from."`
-	Replicas replicasCmd `cmd:"" help:"What is lost while replicas are killed under clients that call without pause."`
-	Compare  compareCmd  `cmd:"" help:"Compare what two builds of pellucid cost, each beside the same baselines."`
+	Corpora   corporaCmd   `cmd:"" help:"What is left of attacks, and of benign text, in the corpora of the test data."`
+	Train     trainCmd     `cmd:"" help:"Fit the local classifier, and measure it on families that it has not seen."`
+	Detectors detectorsCmd `cmd:"" help:"Measure detectors of prompt injections from PyPI and npm beside ours, on the same texts."`
+	Sessions  sessionsCmd  `cmd:"" help:"What open sessions cost pellucid up, beside a plain server and a plain proxy."`
+	Size      sizeCmd      `cmd:"" help:"What the program is made of, in bytes by module, and whether it is as small as it has to be."`
+	Live      liveCmd      `cmd:"" help:"Take conversations through pellucid guard, with a real model behind it."`
+	Sources   sourcesCmd   `cmd:"" help:"Look every control token up again in the package that it was read from."`
+	Replicas  replicasCmd  `cmd:"" help:"What is lost while replicas are killed under clients that call without pause."`
+	Compare   compareCmd   `cmd:"" help:"Compare what two builds of pellucid cost, each beside the same baselines."`
 }
 
 // env is what a verb may touch of the world outside.
@@ -75,9 +79,8 @@ func report(e *env, err error) int {
 }
 
 type trainCmd struct {
-	Root   string `default:"." placeholder:"DIR" help:"Root of the repository (default ${default})."`
-	Write  bool   `help:"Write the weights and the table in MODEL.md."`
-	Beside string `placeholder:"COMMAND" help:"Program that asks other detectors, with its arguments: the table gains a column for each. It reads one JSON string a line, and answers with one object of names and verdicts a line."`
+	Root  string `default:"." placeholder:"DIR" help:"Root of the repository (default ${default})."`
+	Write bool   `help:"Write the weights and the table in MODEL.md."`
 }
 
 func (trainCmd) Help() string {
@@ -86,10 +89,32 @@ cannot be written.`
 }
 
 func (c *trainCmd) Run(e *env) error {
-	if err := training.Run(training.Options{Root: c.Root, Write: c.Write, Beside: c.Beside}, e.Stdout, e.Stderr); err != nil {
+	if err := training.Run(training.Options{Root: c.Root, Write: c.Write}, e.Stdout, e.Stderr); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	return nil
+}
+
+type detectorsCmd struct {
+	Root     string        `default:"." placeholder:"DIR" help:"Root of the repository (default ${default})."`
+	Programs []string      `name:"program" sep:"none" placeholder:"COMMAND" help:"Program that runs detectors by name, with its arguments; without a name it lists them. May be repeated."`
+	Cage     string        `placeholder:"COMMAND" help:"Command that runs the programs, to take the network and memory from them."`
+	Locales  string        `placeholder:"DIR" help:"Folder of locales for the programs."`
+	Only     []string      `placeholder:"NAME" help:"Run these detectors alone."`
+	Longest  time.Duration `default:"10m" placeholder:"TIME" help:"Stop a detector after this time, and count what it has judged (default ${default})."`
+	Page     string        `placeholder:"FILE" help:"Rewrite the table in this page of the repository."`
+}
+
+func (detectorsCmd) Help() string {
+	return `A program reads one JSON string a line. Its first answer describes the detector: name,
+version, licence, bytes. Then it gives one object a text: flagged, score (null where there is
+none), ms. Exit codes: 0 done; 1 there are no data, a program lists no detector, or a file
+cannot be written. A detector that fails is a line of the table.`
+}
+
+func (c *detectorsCmd) Run(e *env) error {
+	o := detectors.Options{Root: c.Root, Programs: c.Programs, Cage: c.Cage, Locales: c.Locales, Only: c.Only, Longest: c.Longest, Page: c.Page}
+	return detectors.Run(context.Background(), o, e.Stdout, e.Stderr)
 }
 
 type sourcesCmd struct {

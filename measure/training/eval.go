@@ -106,21 +106,17 @@ type column struct {
 	flags func(j judgement) bool
 }
 
-// columns are the model at its limit, the phrases, and detectors of others as they come.
-func columns(limit float32, others []detector) []column {
-	list := []column{
+// columns are the model at its limit, and the phrases.
+func columns(limit float32) []column {
+	return []column{
 		{"model", func(j judgement) bool { return j.p > limit }},
 		{"phrases", func(j judgement) bool { return phrases.MatchString(j.clean) }},
 	}
-	for _, d := range others {
-		list = append(list, column{d.name, func(j judgement) bool { return d.flags[j.clean] }})
-	}
-	return list
 }
 
 // table writes what was flagged by family, as Markdown.
-func table(w io.Writer, js []judgement, limit float32, others []detector) {
-	by := columns(limit, others)
+func table(w io.Writer, js []judgement, limit float32) {
+	by := columns(limit)
 	var attacks, benign []*tally
 	for _, j := range js {
 		list := &benign

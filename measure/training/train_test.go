@@ -4,8 +4,8 @@ package training
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -84,32 +84,33 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-func TestBeside(t *testing.T) {
-	all := []*text{{clean: "one"}, {clean: "two\nlines"}}
-	run := func(script string) ([]detector, error) {
-		t.Helper()
-		path := filepath.Join(t.TempDir(), "detectors")
-		if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return beside("sh "+path, all, io.Discard)
-	}
-	list, err := run(`while read -r line; do case $line in *two*) echo '{"b":true,"a":false}';; *) echo '{"a":true,"b":false}';; esac; done`)
-	if err != nil || len(list) != 2 || list[0].name != "a" || !list[0].flags["one"] || list[0].flags["two\nlines"] || !list[1].flags["two\nlines"] {
-		t.Errorf("%v %v", list, err)
-	}
+func TestTable(t *testing.T) {
 	var out strings.Builder
-	table(&out, []judgement{{&text{clean: "one", family: "f", attack: true}, 0.9}, {&text{clean: "two\nlines", family: "g"}, 0.1}}, 0.5, list)
-	for _, want := range []string{"\n| Attacks: recall | n | model | phrases | a | b |\n|---|---|---|---|---|---|\n| f | 1 | 100.0 %"} {
+	table(&out, []judgement{{&text{clean: "one", family: "f", attack: true}, 0.9}, {&text{clean: "two\nlines", family: "g"}, 0.1}}, 0.5)
+	for _, want := range []string{"\n| Attacks: recall | n | model | phrases |\n|---|---|---|---|\n| f | 1 | 100.0 %"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
-	for name, script := range map[string]string{
-		"too few": `read -r line; echo '{}'`, "too many": `echo '{}'; echo '{}'; echo '{}'`, "not JSON": `cat`, "fails": `exit 1`,
+}
+
+// A page without the lines that mark the place of its table is left as it is.
+func TestInsert(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "page.md")
+	for _, tt := range []struct{ before, after string }{
+		{"a\n" + begin + "old\n" + end + "\nb\n", "a\n" + begin + "new\n" + end + "\nb\n"},
+		{"a\n", ""}, {begin, ""}, {end, ""},
 	} {
-		if _, err := run(script); err == nil {
-			t.Errorf("%s: taken", name)
+		if err := os.WriteFile(path, []byte(tt.before), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := Insert(path, []byte("new\n"))
+		got, readErr := os.ReadFile(path)
+		if readErr != nil {
+			t.Fatal(readErr)
+		}
+		if want := cmp.Or(tt.after, tt.before); string(got) != want || (err == nil) != (tt.after != "") {
+			t.Errorf("%q: %q, %v", tt.before, got, err)
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,9 +19,8 @@ import (
 
 // Options say what Run does beside the table.
 type Options struct {
-	Root   string // of the repository, beside which the data are, and in which Write writes
-	Write  bool   // write weights.bin and the table in MODEL.md
-	Beside string // program that asks other detectors, with its arguments; "": none
+	Root  string // of the repository, beside which the data are, and in which Write writes
+	Write bool   // write weights.bin and the table in MODEL.md
 }
 
 // Run fits weights, measures them, and writes the table to out. It tells progress how far
@@ -36,14 +34,10 @@ func Run(o Options, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	peers, err := beside(o.Beside, all, progress)
-	if err != nil {
-		return err
-	}
 	js := leaveOut(all, kind, progress)
 	limit := limitOf(js)
 	var tab bytes.Buffer
-	table(&tab, js, limit, peers)
+	table(&tab, js, limit)
 	if _, err := out.Write(tab.Bytes()); err != nil || !o.Write {
 		return err
 	}
@@ -55,7 +49,7 @@ func Run(o Options, out, progress io.Writer) error {
 	if err := os.WriteFile(filepath.Join(folder, "weights.bin"), m.Bytes(), 0o644); err != nil {
 		return err
 	}
-	return card(filepath.Join(folder, "MODEL.md"), tab.Bytes())
+	return Insert(filepath.Join(folder, "MODEL.md"), tab.Bytes())
 }
 
 // model is that of all texts that may be trained on.
@@ -79,10 +73,11 @@ func digestOf(in []*text) string {
 	return hex.EncodeToString(h.Sum(nil)[:6])
 }
 
-// The table in MODEL.md stands between these lines.
+// The table of a page stands between these lines.
 const begin, end = "<!-- table -->\n", "<!-- end of table -->"
 
-func card(path string, tab []byte) error {
+// Insert writes the table into the page, between the lines that mark its place.
+func Insert(path string, tab []byte) error {
 	old, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -90,7 +85,7 @@ func card(path string, tab []byte) error {
 	head, rest, found := bytes.Cut(old, []byte(begin))
 	_, tail, found2 := bytes.Cut(rest, []byte(end))
 	if !found || !found2 {
-		return errors.New("MODEL.md has no place for a table")
+		return fmt.Errorf("training: %s has no place for a table", filepath.Base(path))
 	}
 	return os.WriteFile(path, bytes.Join([][]byte{head, []byte(begin), tab, []byte(end), tail}, nil), 0o644)
 }
