@@ -132,6 +132,12 @@ bench-console:
 	go test -count=1 -run '^$$' -bench '^BenchmarkConsoleBeside$$' -benchtime 1x ./e2e
 	PELLUCID_BENCH_RECORDS=$(ROWS) go test -count=1 -run '^$$' -bench '^BenchmarkConsole' -benchtime 1x -timeout 1h ./storage
 
+# The picture of README: what a browser shows of a result that the gateway has held. pngquant makes it small.
+.PHONY: picture
+picture:
+	PELLUCID_PICTURE=$(CURDIR)/docs/console.png go test -count=1 -run '^TestConsoleShowsWhy$$' ./e2e
+	pngquant --force --strip --output docs/console.png 64 docs/console.png
+
 # What evidence costs: a record sealed, signed, integrated and verified (in memory, 2 KB
 # a record), then the gateway with and without it and beside a bare commit: first where
 # client and server cost nothing, then the program itself, with both over HTTP.

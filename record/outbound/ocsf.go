@@ -3,8 +3,8 @@
 // Package outbound sends the records of the ledger to systems of others: as events of OCSF, and as logs of OpenTelemetry.
 //
 // It follows the log, which is its queue: a batch is sent, then the position is stored, so that a restart
-// goes on where it stopped. A batch may be sent twice, and never out of order. What a receiver refuses is
-// left out, counted and told. Nothing but labels, codes, numbers, times and salted digests is sent.
+// goes on where it stopped. A batch may be sent twice, and the record that begins a finding may come
+// earlier than it stands in the log. What a receiver refuses is left out, counted and told. Nothing but labels, codes, numbers, times and salted digests is sent.
 package outbound
 
 import (

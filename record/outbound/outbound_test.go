@@ -334,10 +334,7 @@ func TestSender(t *testing.T) {
 	o := Options{Name: "siem", Format: FormatOCSF, Sink: sink, Store: store, FromBegin: true, Log: slog.New(slog.NewTextHandler(&log, nil))}
 	half := sender(t, o)
 	until(t, half, func() bool { return len(r.uids(t)) >= 256 })
-	store.mu.Lock()
-	store.until["siem"] = time.Time{} // the process has ended
-	store.mu.Unlock()
-	rest := sender(t, o)
+	rest := sender(t, o) // which need not wait: Run gave the lease up
 	until(t, rest, func() bool { f := rest.Figures(); return rest.position.Load() == n && f.Behind == 0 })
 	got := r.uids(t)
 	if len(got) != n-1 || r.auth != "Bearer x" {
@@ -419,6 +416,88 @@ func TestFindingOrder(t *testing.T) {
 				t.Errorf("got %q, want %q", text, c.want)
 			}
 		})
+	}
+}
+
+// A picky sink refuses each batch that has an even record, and takes longer for a batch of refused records than a
+// lease lasts.
+type picky struct {
+	mu    sync.Mutex
+	times map[string]int // how often each event was accepted
+}
+
+func (p *picky) Send(ctx context.Context, body []byte) error {
+	select {
+	case <-time.After(2 * time.Millisecond):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	var uids []string
+	for lines := bufio.NewScanner(bytes.NewReader(body)); lines.Scan(); {
+		var d detection
+		if err := json.Unmarshal(lines.Bytes(), &d); err != nil {
+			return err
+		}
+		if uid := d.Metadata.UID; (uid[5]-'0')%2 == 0 && uid[5] <= '9' || uid[5] == 'a' || uid[5] == 'c' || uid[5] == 'e' {
+			return ErrRefused
+		}
+		uids = append(uids, d.Metadata.UID)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, uid := range uids {
+		p.times[uid]++
+	}
+	return nil
+}
+
+// TestManyRefused: a slow receiver that refuses every second record gets each of the others once, though the batch
+// takes many times as long as the lease.
+func TestManyRefused(t *testing.T) {
+	const n = 256
+	store, sink := newStore(t, n), &picky{times: map[string]int{}}
+	s := sender(t, Options{Name: "siem", Format: FormatOCSF, Sink: sink, Store: store, FromBegin: true, lease: 250 * time.Millisecond})
+	until(t, s, func() bool { return s.position.Load() == n })
+	if len(sink.times) != n/2 || s.Figures().Dropped != n/2 {
+		t.Errorf("%d events came, %d were left out", len(sink.times), s.Figures().Dropped)
+	}
+	for uid, times := range sink.times {
+		if times != 1 {
+			t.Errorf("event %s came %d times", uid, times)
+		}
+	}
+}
+
+// TestIdle: while the log stands still, a sender writes nothing to the store.
+func TestIdle(t *testing.T) {
+	store := newStore(t, 3)
+	s := sender(t, Options{Name: "siem", Format: FormatOCSF, Sink: &picky{times: map[string]int{}}, Store: store, FromBegin: true})
+	for range 3 {
+		if _, err := s.step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := store.until["siem"]
+	s.until = time.Time{}
+	if more, err := s.step(t.Context()); more || err != nil || store.until["siem"] != before {
+		t.Errorf("%v, %v; the lease was renewed: %v", more, err, store.until["siem"] != before)
+	}
+}
+
+// TestFileUnfinishedLine: what a power cut has left of a line ends before the next record.
+func TestFileUnfinishedLine(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "events.jsonl")
+	if err := os.WriteFile(file, []byte("{\"a\":1}\n{\"b\":"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"{\"b\":2}\n", "{\"c\":3}\n"} {
+		if err := File(file).Send(t.Context(), []byte(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if want := "{\"a\":1}\n{\"b\":\n{\"b\":2}\n{\"c\":3}\n"; err != nil || string(got) != want {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 

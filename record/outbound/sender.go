@@ -75,11 +75,16 @@ type Sender struct {
 	o      Options
 	holder string
 
+	// Of the goroutine of Run: until when this process has the export, and may send without asking for it again.
+	until time.Time
+
+	sends                   atomic.Bool
 	position, size, dropped atomic.Int64
 }
 
 // Figures say how far a Sender is.
 type Figures struct {
+	Sends   bool  // this process has sent last; else another one has the export, and Behind is not known here
 	Behind  int64 // records of the log that are not sent
 	Dropped int64 // that the receiver refused, or that could not be read
 }
@@ -105,11 +110,12 @@ func New(o Options) (*Sender, error) {
 
 // Figures returns them as they are now.
 func (s *Sender) Figures() Figures {
-	return Figures{max(0, s.size.Load()-s.position.Load()), s.dropped.Load()}
+	return Figures{s.sends.Load(), max(0, s.size.Load()-s.position.Load()), s.dropped.Load()}
 }
 
-// Run sends until ctx ends.
+// Run sends until ctx ends. Then another process may go on at once.
 func (s *Sender) Run(ctx context.Context) {
+	defer s.release(ctx)
 	pause := backoff.Waits{First: s.o.look, Most: time.Minute}
 	for failed := false; ; {
 		more, err := s.step(ctx)
@@ -137,6 +143,16 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
+// release ends the lease early. A failure costs the next process what is left of it.
+func (s *Sender) release(ctx context.Context) {
+	if !s.sends.Load() || time.Now().After(s.until) {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer stop()
+	_ = s.o.Store.SaveExport(ctx, s.o.Name, s.holder, s.position.Load(), time.Now())
+}
+
 // step sends one batch. more says that there are more records.
 func (s *Sender) step(ctx context.Context) (more bool, err error) {
 	head, err := s.o.Store.Head(ctx)
@@ -145,17 +161,15 @@ func (s *Sender) step(ctx context.Context) (more bool, err error) {
 	} else if err != nil {
 		return false, err
 	}
-	begin := head.Size
-	if s.o.FromBegin {
-		begin = 0
+	s.size.Store(head.Size)
+	// A log that stands still costs a look, and no write.
+	if s.sends.Load() && s.position.Load() >= head.Size {
+		return false, nil
 	}
-	now := time.Now()
-	at, ok, err := s.o.Store.ClaimExport(ctx, s.o.Name, s.holder, begin, now, now.Add(s.o.lease))
-	if err != nil || !ok {
+	if ok, err := s.claim(ctx, head.Size); err != nil || !ok {
 		return false, err
 	}
-	s.position.Store(at)
-	s.size.Store(head.Size)
+	at := s.position.Load()
 	if at >= head.Size {
 		return false, nil
 	}
@@ -166,37 +180,56 @@ func (s *Sender) step(ctx context.Context) (more bool, err error) {
 	if list, err = s.settled(ctx, list); err != nil || len(list) == 0 {
 		return false, err
 	}
-	send, stop := context.WithTimeout(ctx, s.o.lease/2) // so that no other process sends meanwhile
-	defer stop()
-	if err := s.send(send, at, list); err != nil {
+	if err := s.send(ctx, at, list); err != nil {
 		return false, err
 	}
-	next := at + int64(len(list))
-	if err := s.o.Store.SaveExport(ctx, s.o.Name, s.holder, next, time.Now().Add(s.o.lease)); err != nil {
-		return false, err
-	}
-	s.position.Store(next)
-	return next < head.Size, nil
+	return s.position.Load() < head.Size, nil
 }
 
-// send sends records; where the receiver refuses them, each by itself.
+// claim makes this process the one that sends, unless it is for half of the lease at least.
+func (s *Sender) claim(ctx context.Context, size int64) (ok bool, err error) {
+	now := time.Now()
+	if s.sends.Load() && s.until.Sub(now) > s.o.lease/2 {
+		return true, nil
+	}
+	begin := size
+	if s.o.FromBegin {
+		begin = 0
+	}
+	at, ok, err := s.o.Store.ClaimExport(ctx, s.o.Name, s.holder, begin, now, now.Add(s.o.lease))
+	if err != nil {
+		return false, err
+	}
+	s.sends.Store(ok)
+	if ok {
+		s.until = now.Add(s.o.lease)
+		s.position.Store(at)
+	}
+	return ok, nil
+}
+
+// send sends records; where the receiver refuses them, each half by itself. What is done is stored at once, so that
+// a receiver that refuses many records gets each of the others once.
 func (s *Sender) send(ctx context.Context, first int64, list [][]byte) error {
 	body, bad, err := s.body(ctx, first, list)
 	if err != nil {
 		return err
 	}
 	if len(body) > 0 {
-		err = s.o.Sink.Send(ctx, body)
+		request, stop := context.WithTimeout(ctx, s.o.lease/2) // so that no other process sends meanwhile
+		err = s.o.Sink.Send(request, body)
+		stop()
 	}
 	switch {
 	case err == nil:
-		s.drop(bad)
-		return nil
+		return s.save(ctx, first+int64(len(list)), bad)
 	case !errors.Is(err, ErrRefused):
 		return err
 	case len(list) == 1:
-		s.drop(1)
-		return nil
+		return s.save(ctx, first+1, 1)
+	}
+	if err := s.save(ctx, first, 0); err != nil { // renews the lease
+		return err
 	}
 	half := len(list) / 2
 	if err := s.send(ctx, first, list[:half]); err != nil {
@@ -205,11 +238,19 @@ func (s *Sender) send(ctx context.Context, first int64, list [][]byte) error {
 	return s.send(ctx, first+int64(half), list[half:])
 }
 
-// drop counts records that are left out.
-func (s *Sender) drop(n int) {
-	if n > 0 && s.dropped.Add(int64(n)) == int64(n) {
+// save stores the position, renews the lease, and counts the records that were left out before it.
+func (s *Sender) save(ctx context.Context, next int64, left int) error {
+	until := time.Now().Add(s.o.lease)
+	if err := s.o.Store.SaveExport(ctx, s.o.Name, s.holder, next, until); err != nil {
+		s.sends.Store(!errors.Is(err, ErrLost) && s.sends.Load())
+		return err
+	}
+	s.until = until
+	s.position.Store(next)
+	if left > 0 && s.dropped.Add(int64(left)) == int64(left) {
 		s.o.Log.Error("records of an export are left out: the receiver refuses them, or they cannot be read", "export", s.o.Name)
 	}
+	return nil
 }
 
 // body writes records in the format. bad is how many of them cannot be read.

@@ -20,17 +20,42 @@ import (
 // owner may read it.
 type File string
 
-// Send implements Sink.
+// Send implements Sink. When it returns without an error, the lines are on the disk. A line that a failed write or a
+// power cut has left unfinished ends before the next one begins.
 func (f File) Send(_ context.Context, body []byte) error {
-	out, err := os.OpenFile(string(f), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	out, err := os.OpenFile(string(f), os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return errors.New("outbound: the file of the export cannot be opened")
 	}
-	_, err = out.Write(body)
-	if err = errors.Join(err, out.Close()); err != nil {
+	if err = errors.Join(appendLines(out, body), out.Close()); err != nil {
 		return errors.New("outbound: the file of the export cannot be written")
 	}
 	return nil
+}
+
+// appendLines adds whole lines to a file, or nothing.
+func appendLines(out *os.File, body []byte) error {
+	info, err := out.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		_, err := out.Write(body)
+		return err
+	}
+	size := info.Size()
+	if last := []byte{0}; size > 0 {
+		if _, err := out.ReadAt(last, size-1); err != nil {
+			return err
+		}
+		if last[0] != '\n' {
+			body = append([]byte{'\n'}, body...)
+		}
+	}
+	if _, err := out.Write(body); err != nil {
+		return errors.Join(err, out.Truncate(size))
+	}
+	return out.Sync()
 }
 
 // A Stream writes to standard output.
