@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/audit"
@@ -30,6 +31,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/listen"
 	"github.com/pellucid-mcp/pellucid/platform/loopback"
 	"github.com/pellucid-mcp/pellucid/platform/signin"
+	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -188,30 +190,17 @@ func ServeConsole(ctx context.Context, p ConsolePlan) error {
 		return err
 	}
 	defer store.Close()
-	records, err := install.RecordsOf(ctx, store, dir)
-	if err != nil {
-		return install.OpenError(err)
-	}
-	defer records.Close()
 	ring, err := install.Ring(dir)
 	if err != nil {
 		return err
 	}
-	o := consoleParts{p.Log, store, records, &capture.Sealer{Keys: ring}, p.DB.Flag("")}.options()
-	o.Links = true
 	opened := openPage{dir: dir}
 	defer opened.remove()
-	note := o.Record
-	o.Record = func(ctx context.Context, a console.Act) {
-		if a.Did == console.DidSignIn && a.How == signin.ByLink {
-			opened.remove()
-		}
-		note(ctx, a)
+	c := &storeConsole{dir: dir, parts: consoleParts{log: p.Log, store: store, sealer: &capture.Sealer{Keys: ring}, flag: p.DB.Flag("")}, signedIn: opened.remove}
+	if err := c.look(ctx); err != nil {
+		return install.OpenError(err)
 	}
-	c, err := console.New(o)
-	if err != nil {
-		return err
-	}
+	defer func() { c.parts.records.Close() }()
 	stop := context.AfterFunc(ctx, c.Close) // streams do not end by themselves
 	defer stop()
 	var link error
@@ -232,6 +221,69 @@ func ServeConsole(ctx context.Context, p ConsolePlan) error {
 		p.Open(ctx, file)
 	}, p.Log)
 	return errors.Join(link, err)
+}
+
+// A storeConsole is the console of a store that other processes fill. The first of them that keeps evidence may start
+// after it: from then on pages show the log, and what a person decides is in it.
+type storeConsole struct {
+	dir      *state.Dir
+	signedIn func() // a link was spent
+
+	mu    sync.Mutex
+	parts consoleParts
+	now   *console.Console
+}
+
+// look makes the console, and makes it anew once the store has a log.
+func (c *storeConsole) look(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.now != nil && c.parts.records != nil {
+		return nil
+	}
+	records, err := install.RecordsOf(ctx, c.parts.store, c.dir)
+	if err != nil || c.now != nil && records == nil {
+		return err
+	}
+	parts := c.parts
+	parts.records = records
+	o := parts.options()
+	o.Links = true
+	note := o.Record
+	o.Record = func(ctx context.Context, a console.Act) {
+		if a.Did == console.DidSignIn && a.How == signin.ByLink {
+			c.signedIn()
+		}
+		note(ctx, a)
+	}
+	made, err := console.New(o)
+	if err != nil {
+		records.Close()
+		return err
+	}
+	if c.now != nil {
+		c.now.Close() // its pages ask the new one for live lines
+	}
+	c.now, c.parts = made, parts
+	return nil
+}
+
+// ServeHTTP implements http.Handler. A store that is away is told by the page.
+func (c *storeConsole) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := c.look(r.Context()); err != nil {
+		c.parts.log.Warn("console: the log of the store cannot be read", "error", err)
+	}
+	c.mu.Lock()
+	now := c.now
+	c.mu.Unlock()
+	now.ServeHTTP(w, r)
+}
+
+// Close ends the streams of live lines.
+func (c *storeConsole) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now.Close()
 }
 
 // ConsoleLink makes a link that signs the person in to the console at base.

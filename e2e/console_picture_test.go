@@ -19,13 +19,15 @@ import (
 )
 
 // TestConsoleShowsWhy: a server of the Go SDK answers with a mail that hides a message. The gateway holds the answer, and
-// the console shows the question beside it and the message in clear, on the page that a reviewer decides on.
+// a console that was open before shows the question beside it, the message in clear and the
+// record, on the page that a reviewer decides on.
 // `make picture` keeps what the browser shows then as the picture of README.
 func TestConsoleShowsWhy(t *testing.T) {
 	open := browserContext(t)
 	srv := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return newMailServer() }, nil))
 	t.Cleanup(srv.Close) // after the gateway, which keeps a stream open
 	in := newInstall(t)
+	console, link := in.openConsole(t) // before there is a log
 	base, _ := in.serveUp(t, fmt.Sprintf(`version: 1
 listen: 127.0.0.1:0
 defaults: {hold: [hidden-tag], capture: [arguments]}
@@ -45,7 +47,6 @@ servers: {mail: {url: %q}}
 		t.Fatalf("the answer was not held: %+q", raw)
 	}
 
-	console, link := in.openConsole(t)
 	ctx := open()
 	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 860), chromedp.Func(func(ctx context.Context, page *chromedp.Target) error {
 		_, err := cdp.Call(ctx, page, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -56,9 +57,20 @@ servers: {mail: {url: %q}}
 		chromedp.KeyEvent("j"), chromedp.KeyEvent("\r"), chromedp.WaitVisible(chromedp.CSS(".well"))); err != nil {
 		t.Fatal(err)
 	}
-	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.querySelector("main").textContent`))
-	if err != nil {
-		t.Fatal(err)
+	var text string
+	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) { // the record is written soon after
+		if text, err = chromedp.Run(ctx, chromedp.Evaluate[string](`document.querySelector("main").textContent`)); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(text, "with its proof") {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the page does not show the record: %+q", text)
+		}
+		if err := chromedp.Do(ctx, chromedp.Reload(), chromedp.WaitVisible(chromedp.CSS(".well"))); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, want := range []string{"read_mail", "dana@partner.example", "Lunch on Friday?", hiddenOrder} {
 		if !strings.Contains(text, want) {
