@@ -59,7 +59,10 @@ func TestDestroyed(t *testing.T) {
 	}
 	both(0, func(id string) error { return q.Deny(ctx, id, "ann") })
 	check(0, "denied")
-	d, err := q.DecideAll(ctx, hold.Filter{Principal: "p1", AsOf: now}, 2, hold.Denied, "ann", nil)
+	all := hold.Filter{Principal: "p1", AsOf: now}
+	_, shown, err := q.Show(ctx, all)
+	must(t, err)
+	d, err := q.DecideAll(ctx, shown, hold.Denied, "ann", all)
 	must(t, err)
 	if check(1, "denied in a selection"); d.Done != 2 {
 		t.Errorf("%+v", d)

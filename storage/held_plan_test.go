@@ -26,6 +26,8 @@ func TestHeldSumsReadNoRows(t *testing.T) {
 	for _, f := range []hold.Filter{{Server: "a", Code: finding.HiddenTag, Since: now}, {Server: "a", Tool: "t", Code: finding.HiddenTag, State: hold.Held}, {Code: finding.HiddenTag}, {State: hold.Denied}} {
 		query, args := selectHeld(f, now)
 		queries[query] = args
+		query, args = waitingHeld(f, time.Time{}, now, 100)
+		queries[query] = args
 	}
 	for query, args := range queries {
 		reads := 0

@@ -233,9 +233,9 @@ func TestDecideAll(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		f := hold.Filter{State: hold.Held, Server: "files"}
-		sel, err := q.Select(ctx, &f)
-		if err != nil || sel.N != n || sel.Principals != 1 || sel.Sources != 1 || !sel.Oldest.Equal(day.Add(time.Second)) {
+		f := hold.Filter{Server: "files", AsOf: now}
+		sel, shown, err := q.Show(ctx, f, hold.Filter{Code: held(0).Code, AsOf: now}) // the filters overlap
+		if err != nil || shown.N != n || sel.N != n || sel.Principals != 1 || sel.Sources != 1 || !sel.Oldest.Equal(day.Add(time.Second)) {
 			t.Fatalf("%+v, %v", sel, err)
 		}
 		now = now.Add(time.Minute)
@@ -248,20 +248,40 @@ func TestDecideAll(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// Items fit that were not counted: in the first transaction, and in a later one.
-		for _, most := range []int{0, 1, 200, n - 11} {
-			if got, err := q.DecideAll(ctx, f, most, hold.Released, "bob", nil); !errors.Is(err, hold.ErrMore) || got != (hold.Decided{}) {
-				t.Fatalf("more than %d fit: %+v, %v", most, got, err)
+		// An item that was held before, and stored after the selection was shown: nothing is decided, though as many
+		// have been decided meanwhile.
+		at := now
+		now = day.Add(30 * time.Second)
+		if err := q.Hold(ctx, held(n+1)); err != nil {
+			t.Fatal(err)
+		}
+		now = at
+		if got, err := q.DecideAll(ctx, shown, hold.Released, "bob", f); !errors.Is(err, hold.ErrChanged) || got != (hold.Decided{}) {
+			t.Fatalf("not shown: %+v, %v", got, err)
+		}
+		if err := q.Deny(ctx, heldID(n+1), "ann"); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := q.DecideAll(ctx, shown, hold.Released, "bob", f); !errors.Is(err, hold.ErrChanged) || got != (hold.Decided{}) {
+			t.Fatalf("not shown, and denied: %+v, %v", got, err)
+		}
+		now = now.Add(time.Second)
+		if _, shown, err = q.Show(ctx, f); err != nil || shown.N != n-10 {
+			t.Fatalf("%d, %v", shown.N, err)
+		}
+		now = now.Add(time.Second)
+		for i := range 3 {
+			if err := q.Deny(ctx, heldID(i*10+1), "ann"); err != nil {
+				t.Fatal(err)
 			}
 		}
 		fail = 300 // in the second transaction: the first stays
-		first, err := q.DecideAll(ctx, f, sel.N, hold.Released, "bob", nil)
+		first, err := q.DecideAll(ctx, shown, hold.Released, "bob", f)
 		if err == nil || first.Done == 0 || first.Done >= 250 {
 			t.Fatalf("interrupted: %+v, %v", first, err)
 		}
-		calls := 0
-		rest, err := q.DecideAll(ctx, f, sel.N-first.Done, hold.Released, "bob", func(hold.Decided) { calls++ })
-		if want := (hold.Decided{Done: n - 10 - 5 - first.Done, Sealed: 5, Others: 10}); err != nil || rest != want || calls < 2 {
+		rest, err := q.DecideAll(ctx, shown, hold.Released, "bob", f)
+		if want := (hold.Decided{Done: n - 13 - 5 - first.Done, Sealed: 5, Others: 3 + first.Done}); err != nil || rest != want {
 			t.Errorf("the rest: %+v, want %+v, %v", rest, want, err)
 		}
 		if it, err := q.Get(ctx, heldID(10)); err != nil || it.State != hold.Denied || it.By != "ann" {
@@ -273,10 +293,10 @@ func TestDecideAll(t *testing.T) {
 		if err := q.Release(ctx, heldID(10), "bob"); !errors.Is(err, hold.ErrDecided) || !strings.Contains(err.Error(), `"ann"`) {
 			t.Errorf("told by whom: %v", err)
 		}
-		if it, _ := q.Get(ctx, heldID(1)); it.State != hold.Released || it.By != "bob" || it.Body == nil {
+		if it, _ := q.Get(ctx, heldID(2)); it.State != hold.Released || it.By != "bob" || it.Body == nil {
 			t.Errorf("released: %+v", it)
 		}
-		if left, err := q.DecideAll(ctx, f, 5, hold.Denied, "bob", nil); err != nil || left.Done != 5 {
+		if left, err := q.DecideAll(ctx, shown, hold.Denied, "bob", f); err != nil || left.Done != 5 {
 			t.Errorf("sealed ones can be denied: %+v, %v", left, err)
 		}
 		for id, times := range records {
@@ -284,7 +304,7 @@ func TestDecideAll(t *testing.T) {
 				t.Errorf("%s: %d records", id, times)
 			}
 		}
-		if _, err := q.DecideAll(ctx, hold.Filter{}, 0, hold.Denied, "bob", nil); err == nil {
+		if _, err := q.DecideAll(ctx, shown, hold.Denied, "bob", hold.Filter{}); err == nil {
 			t.Error("a selection without a time")
 		}
 	})
@@ -332,23 +352,22 @@ func TestTwoPersons(t *testing.T) {
 		if err := q.Deny(ctx, heldID(1), "ann"); err != nil {
 			t.Errorf("denied by the one who has proposed: %v", err)
 		}
-		f := hold.Filter{State: hold.Held}
-		if _, err := q.Select(ctx, &f); err != nil {
+		now = now.Add(time.Second)
+		f := hold.Filter{AsOf: now}
+		_, shown, err := q.Show(ctx, f)
+		if err != nil {
 			t.Fatal(err)
 		}
 		if err := q.Release(ctx, heldID(2), "bob"); err != nil {
 			t.Error(err)
 		}
-		for by, want := range map[string]hold.Decided{"ann": {Done: 1, Proposed: 3}} {
-			if got, err := q.DecideAll(ctx, f, 4, hold.Released, by, nil); err != nil || got != want {
-				t.Errorf("%s: %+v, %v", by, got, err)
+		for _, x := range []struct {
+			by   string
+			want hold.Decided
+		}{{"ann", hold.Decided{Done: 1, Proposed: 3}}, {"ann", hold.Decided{Second: 3, Others: 1}}, {"bob", hold.Decided{Done: 3, Others: 1}}} {
+			if got, err := q.DecideAll(ctx, shown, hold.Released, x.by, f); err != nil || got != x.want {
+				t.Errorf("%s: %+v, want %+v, %v", x.by, got, x.want, err)
 			}
-		}
-		if got, err := q.DecideAll(ctx, f, 3, hold.Released, "ann", nil); err != nil || got != (hold.Decided{Second: 3}) {
-			t.Errorf("again: %+v, %v", got, err)
-		}
-		if got, err := q.DecideAll(ctx, f, 3, hold.Released, "bob", nil); err != nil || got != (hold.Decided{Done: 3}) {
-			t.Errorf("confirmed: %+v, %v", got, err)
 		}
 		want := []string{"00 proposed ann", "00 released bob", "01 proposed ann", "01 denied ann", "02 proposed bob",
 			"02 released ann", "03 proposed ann", "04 proposed ann", "05 proposed ann", "03 released bob", "04 released bob", "05 released bob"}
@@ -368,9 +387,14 @@ func TestDecideAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		errs := make([]error, 8)
-		var all sync.WaitGroup
+		all := hold.Filter{AsOf: day.Add(time.Hour)}
+		_, shown, err := q.Show(ctx, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var done sync.WaitGroup
 		for i := range errs {
-			all.Go(func() {
+			done.Go(func() {
 				by := fmt.Sprint("p", i)
 				switch i % 3 {
 				case 0:
@@ -378,14 +402,14 @@ func TestDecideAtOnce(t *testing.T) {
 				case 1:
 					errs[i] = q.Release(ctx, heldID(0), by)
 				default:
-					d, err := q.DecideAll(ctx, hold.Filter{AsOf: day.Add(time.Hour)}, 1, hold.Denied, by, nil)
+					d, err := q.DecideAll(ctx, shown, hold.Denied, by, all)
 					if errs[i] = err; err == nil && d.Done == 0 {
 						errs[i] = fmt.Errorf("%w: %d others", hold.ErrDecided, d.Others)
 					}
 				}
 			})
 		}
-		all.Wait()
+		done.Wait()
 		it, err := q.Get(ctx, heldID(0))
 		if err != nil {
 			t.Fatal(err)

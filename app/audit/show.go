@@ -228,7 +228,7 @@ func Parse(text string, terms map[string]string) (index.Filter, error) {
 		}
 		before := f.String()
 		if err := f.Set(name, value, at); err != nil {
-			return f, exit.With(exit.Usage, err)
+			return f, exit.With(exit.Usage, fmt.Errorf("--%s: %w", name, err))
 		}
 		if has(before, name) {
 			return f, exit.With(exit.Usage, fmt.Errorf("ledger: %s stands in the filter and in --%s", name, name))

@@ -160,7 +160,10 @@ func (c *Console) item(q *request) answer {
 }
 
 func (c *Console) itemPage(q *request, it *hold.Item, status int) answer {
-	list := listOf(q)
+	list, err := listOf(q)
+	if err != nil {
+		return unreadable(err, "", q.now)
+	}
 	v := newItemView(it, q.now)
 	v.Told, v.May = c.told.take(q.URL.Query().Get("told"), q.who.ID), q.who.Decides(it.Server)
 	v.List, v.Path = queuePath("review", list), pathTo("review/"+segment(it.ID), "list", list.Encode())
@@ -381,7 +384,10 @@ func (c *Console) around(q *request, it *hold.Item, list url.Values, v *itemView
 // besideItem is the id of the waiting item behind it, or in front of it, in the list that the person came from;
 // "" where the list ends.
 func (c *Console) besideItem(q *request, it *hold.Item, list url.Values, back bool) (string, error) {
-	s := readQueue(list, q.now)
+	s, err := readQueue(list, q.now)
+	if err != nil {
+		return "", err
+	}
 	f := limited(s.f, q.who)
 	f.State, f.Limit, f.After, f.Oldest = hold.Held, 1, it.ID, f.Oldest != back
 	items, _, err := c.opt.Queue.Pages(q.Context(), f)
@@ -395,13 +401,13 @@ func (c *Console) besideItem(q *request, it *hold.Item, list url.Values, back bo
 }
 
 // listOf is the list that the person came from.
-func listOf(q *request) url.Values {
+func listOf(q *request) (url.Values, error) {
 	v, err := url.ParseQuery(firstOf(q.PostFormValue("list"), q.URL.Query().Get("list")))
 	if err != nil {
-		return url.Values{}
+		return nil, errors.New("list: it is not the address of a list")
 	}
-	s := readQueue(v, q.now)
-	return s.values()
+	s, err := readQueue(v, q.now)
+	return s.values(), err
 }
 
 // askItem fills the page with what is about to be decided.
@@ -440,7 +446,10 @@ func (c *Console) decideHeld(q *request) answer {
 	case !q.who.Decides(it.Server):
 		return notYours()
 	}
-	list := listOf(q)
+	list, err := listOf(q)
+	if err != nil {
+		return unreadable(err, "", q.now)
+	}
 	next, err := c.besideItem(q, &it, list, false)
 	if err != nil {
 		return failed(err)
@@ -477,8 +486,12 @@ func (c *Console) notDecided(q *request, id string, why error) answer {
 	if err != nil {
 		return failed(err)
 	}
+	list, err := listOf(q)
+	if err != nil {
+		return unreadable(err, "", q.now)
+	}
 	t := toldView{Refused: true, First: errors.Is(why, hold.ErrDecided), Second: errors.Is(why, hold.ErrSecond), Sealed: errors.Is(why, hold.ErrSealed)}
-	q.URL.RawQuery = url.Values{"told": {c.told.put(q.who.ID, t)}, "list": {listOf(q).Encode()}}.Encode()
+	q.URL.RawQuery = url.Values{"told": {c.told.put(q.who.ID, t)}, "list": {list.Encode()}}.Encode()
 	return c.itemPage(q, &it, http.StatusConflict)
 }
 

@@ -55,6 +55,47 @@ func TestBrowserReview(t *testing.T) {
 	}
 }
 
+// TestBrowserReviewSingle decides single items in the list of items: one by its key, two by their boxes.
+func TestBrowserReviewSingle(t *testing.T) {
+	b, r := newTab(t), newReviewed(t)
+	for i := range 4 {
+		r.hold(i)
+	}
+	r.now = r.now.Add(time.Second)
+	states := func(want string) {
+		t.Helper()
+		var got []string
+		for i := range 4 {
+			got = append(got, string(r.state(fmt.Sprintf("%032x", i+1))))
+		}
+		if s := strings.Join(got, " "); s != want {
+			t.Fatalf("%s, want %s", s, want)
+		}
+	}
+	b.look("light", 1280, 900)
+	b.open(r.url + Base + "review?group=none")
+	b.until("the queue", `!!document.querySelector("[data-row]")`)
+	b.press("j")
+	b.press("d")
+	b.until("the first press", `!!document.querySelector("[aria-labelledby=ask]")`)
+	states("held held held held")
+	b.press("d")
+	b.until("the second press", `document.querySelectorAll("[data-row]").length === 3`)
+	states("held held held denied")
+	for range 2 {
+		b.press("j")
+		b.press("x")
+	}
+	b.press("R")
+	b.until("the first press", `!!document.querySelector("[aria-labelledby=ask]")`)
+	b.press("r")
+	b.until("the second press", `document.querySelectorAll("[data-row]").length === 1`)
+	states("held released released denied")
+	if said := b.said(); said != nil {
+		t.Errorf("the browser said %q", said)
+	}
+}
+
 // TestBrowserReviewPages looks at the queue and at items in both themes at three widths.
 func TestBrowserReviewPages(t *testing.T) {
 	axe, dir := axeScript(t), shots(t)

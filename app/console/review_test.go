@@ -130,12 +130,12 @@ func press(t *testing.T, page, key string) string {
 	return ""
 }
 
-// confirm sends the form that the second press of a key sends.
-func (r *reviewed) confirm(path, page string) (*http.Response, string) {
-	r.t.Helper()
+// formOf is the form of a page that asks.
+func formOf(t testing.TB, page string) url.Values {
+	t.Helper()
 	_, ask, ok := strings.Cut(page, `aria-labelledby="ask"`)
 	if !ok {
-		r.t.Fatalf("the page of %s asks nothing: %s", path, page[strings.Index(page, "<main"):])
+		t.Fatalf("the page asks nothing: %s", page[strings.Index(page, "<main"):])
 	}
 	ask, _, _ = strings.Cut(ask, "</form>")
 	form := url.Values{}
@@ -143,7 +143,13 @@ func (r *reviewed) confirm(path, page string) (*http.Response, string) {
 		form.Add(m[1], strings.NewReplacer("&amp;", "&", "&#43;", "+").Replace(m[2]))
 	}
 	form.Set("do", regexp.MustCompile(`name="do" value="([a-z]+)"`).FindStringSubmatch(ask)[1])
-	res, _ := r.post(path, form)
+	return form
+}
+
+// confirm sends the form that the second press of a key sends.
+func (r *reviewed) confirm(path, page string) (*http.Response, string) {
+	r.t.Helper()
+	res, _ := r.post(path, formOf(r.t, page))
 	to := strings.TrimPrefix(res.Header.Get("Location"), Base)
 	if res.StatusCode != http.StatusSeeOther {
 		return res, ""
@@ -195,17 +201,115 @@ func TestReviewQueue(t *testing.T) {
 	if res.StatusCode != http.StatusBadRequest || r.state(late) != hold.Held {
 		t.Errorf("a selection without a time: %d", res.StatusCode)
 	}
-	// An item of the selection that was stored after it was counted: nothing is decided, and the page counts again.
-	unseen := url.Values{"do": {"deny"}, "n": {"0"}, "sel": {"server=mail"}, "asof": {r.now.Format(time.RFC3339Nano)}}
-	if res, page := r.post("review", unseen); res.StatusCode != http.StatusConflict || r.state(late) != hold.Held || !strings.Contains(page, "more items fit") || !strings.Contains(page, "ask=deny") {
-		t.Errorf("an item that was not counted: %d, %s", res.StatusCode, r.state(late))
+}
+
+// TestReviewSelection: what cannot be read selects nothing, and nothing is decided about an item that the person was not
+// shown, though as many are gone meanwhile.
+func TestReviewSelection(t *testing.T) {
+	r := newReviewed(t)
+	shown := r.hold(0)
+	at := r.now.Add(time.Minute)
+	r.now = at
+	to := "review?ask=deny&sel=server%3Dmail&asof=" + url.QueryEscape(at.UTC().Format(time.RFC3339Nano))
+	_, ask := r.get(to)
+	contains(t, "asked", ask, "Deny 1 item?")
+	r.now = at.Add(-time.Second)
+	unseen := r.hold(1) // held before, and stored after the page
+	r.now = at.Add(time.Minute)
+	if err := r.queue.Deny(t.Context(), shown, "bob"); err != nil {
+		t.Fatal(err)
 	}
-	for _, sel := range []string{"", "x=y", "nothing", "digest=12", "state=held", "server=", "code=", "server=&code=hidden-tag"} {
-		res, _ = r.post("review", url.Values{"do": {"deny"}, "sel": {sel}, "asof": {r.now.Format(time.RFC3339Nano)}})
-		if res.StatusCode != http.StatusBadRequest || r.state(late) != hold.Held {
-			t.Errorf("the selection %q: %d", sel, res.StatusCode)
+	form := formOf(t, ask)
+	if res, page := r.post("review", form); res.StatusCode != http.StatusConflict || r.state(unseen) != hold.Held || !strings.Contains(page, "did not show you") || !strings.Contains(page, "ask=deny") || !strings.Contains(page, "Count again") {
+		t.Errorf("an item that was not shown: %d, %s", res.StatusCode, r.state(unseen))
+	}
+	for name, change := range map[string]func(url.Values){
+		"server=other": nil, "server=": nil, "": nil, "x=y": nil, "nothing": nil, "digest=12": nil, "state=held": nil, "code=": nil, "server=&code=hidden-tag": nil, "code=no-code": nil, "since=1h": nil,
+		"server=mail&server=mail": nil, "id=1": nil, "without=server": nil,
+		"do":       func(v url.Values) { v.Set("do", "destroy") },
+		"filter":   func(v url.Values) { v.Set("sever", "mail") },
+		"code":     func(v url.Values) { v.Set("code", "no-code") },
+		"digest":   func(v url.Values) { v.Set("digest", "xx") },
+		"since":    func(v url.Values) { v.Set("since", "yesterday") },
+		"state":    func(v url.Values) { v.Set("state", "open") },
+		"group":    func(v url.Values) { v.Set("group", "size") },
+		"twice":    func(v url.Values) { v.Add("rule", "finding"); v.Add("rule", "pin") },
+		"asof":     func(v url.Values) { v.Set("asof", "now") },
+		"no time":  func(v url.Values) { v.Del("asof") },
+		"not told": func(v url.Values) { v.Del("shown") },
+		"many":     func(v url.Values) { v["sel"] = make([]string, groupPage+1) },
+	} {
+		v := formOf(t, ask)
+		if change != nil {
+			change(v)
+		} else {
+			v.Set("server", "mail")
+			v.Set("sel", name)
+		}
+		if res, _ := r.post("review", v); res.StatusCode != http.StatusBadRequest || r.state(unseen) != hold.Held {
+			t.Errorf("%s: %d, %s", name, res.StatusCode, r.state(unseen))
 		}
 	}
+	for query, says := range map[string]string{"since=yesterday": "since: want a time", "digest=xx": "digest: a digest has", "code=no-code": "code: ", "state=open": "state: ", "group=size": "group: ", "server=a&server=b": "server: it stands twice",
+		"sever=mail": "sever: no such term", "%E2%80%AE=1": "\\u202e", "ask=deny&sel=x%3D1": "sel: x: no such term"} {
+		res, page := r.get("review?" + query)
+		if res.StatusCode != http.StatusBadRequest || strings.Contains(page, "data-row") || hiddenInPage(page) != "" {
+			t.Errorf("%s: %d", query, res.StatusCode)
+		}
+		contains(t, query, page, "The filter cannot be read.", says)
+	}
+	if res, page := r.get("review/" + unseen + "?list=code%3Dx"); res.StatusCode != http.StatusBadRequest || !strings.Contains(page, "The filter cannot be read.") {
+		t.Errorf("the list of an item: %d", res.StatusCode)
+	}
+	_, page := r.get("review?ask=deny")
+	contains(t, "nothing", page, "Nothing is selected.")
+	_, page = r.get("review?ask=deny&sel=server%3Dbank")
+	contains(t, "gone", page, "Nothing of what you have selected waits any more")
+}
+
+// TestReviewSingle: in the list of single items one is decided by its keys, and several by their boxes.
+func TestReviewSingle(t *testing.T) {
+	r := newReviewed(t)
+	ids := []string{r.hold(0), r.hold(1), r.hold(2), r.hold(3)}
+	_, page := r.get("review?group=none")
+	to := press(t, page, "r")
+	r.now = r.now.Add(time.Second)
+	_, page = r.get(to)
+	contains(t, "the first press", page, "Release 1 item?")
+	_, page = r.confirm(to, page)
+	contains(t, "the second press", page, "Released: 1 item.")
+	if r.state(ids[3]) != hold.Released || r.state(ids[2]) != hold.Held {
+		t.Errorf("%s, %s", r.state(ids[3]), r.state(ids[2]))
+	}
+	to = "review?group=none&ask=deny&sel=id%3D" + ids[0] + "&sel=id%3D" + ids[2]
+	_, page = r.get(to)
+	contains(t, "two boxes", page, "Deny 2 items?")
+	_, page = r.confirm(to, page)
+	contains(t, "two boxes", page, "Denied: 2 items.")
+	if r.state(ids[0]) != hold.Denied || r.state(ids[2]) != hold.Denied || r.state(ids[1]) != hold.Held {
+		t.Errorf("%s, %s, %s", r.state(ids[0]), r.state(ids[1]), r.state(ids[2]))
+	}
+}
+
+// TestReviewWithout: a group of items that have no tool, or no principal, has these alone, and can be decided about.
+func TestReviewWithout(t *testing.T) {
+	r := newReviewed(t)
+	with, bare := r.hold(0), r.hold(1, func(it *hold.Item) { it.Tool, it.Principal = "", "" })
+	for _, by := range []string{"tool", "principal"} {
+		_, page := r.get("review?sort=newest&group=" + by)
+		_, page = r.get(press(t, page, "d"))
+		contains(t, by, page, "Deny 1 item?")
+	}
+	_, page := r.get("review?sort=newest&group=principal")
+	to := press(t, page, "d")
+	_, page = r.get(to)
+	_, page = r.confirm(to, page)
+	contains(t, "decided", page, "Denied: 1 item.")
+	if r.state(bare) != hold.Denied || r.state(with) != hold.Held {
+		t.Errorf("%s, %s", r.state(bare), r.state(with))
+	}
+	_, page = r.get("review?without=tool&state=denied")
+	contains(t, "filter", page, "1 item", "--without tool", "without:tool")
 }
 
 // TestReviewItem: the question beside the answer, what hides, what was found; two presses decide and lead on.
@@ -319,9 +423,10 @@ func TestReviewRights(t *testing.T) {
 			t.Errorf("%d, %s", res.StatusCode, r.state(id))
 		}
 	}
-	at := r.now.Add(time.Second)
-	r.now = at
-	form := url.Values{"do": {"deny"}, "n": {"3", "3", "3"}, "asof": {at.UTC().Format(time.RFC3339Nano)}, "sel": {"server=bank", "server=web", "code=hidden-tag"}}
+	r.now = r.now.Add(time.Second)
+	_, page = r.get("review?ask=deny&sel=server%3Dbank&sel=server%3Dweb&sel=code%3Dhidden-tag&asof=" + url.QueryEscape(r.now.UTC().Format(time.RFC3339Nano)))
+	contains(t, "asked", page, "Deny 1 item?")
+	form := formOf(t, page)
 	if res, _ := r.post("review", form); res.StatusCode != http.StatusSeeOther {
 		t.Errorf("%d", res.StatusCode)
 	}
@@ -389,7 +494,7 @@ func TestReviewFilter(t *testing.T) {
 	if res.StatusCode != http.StatusBadRequest || hiddenInPage(page) != "" {
 		t.Errorf("%d", res.StatusCode)
 	}
-	contains(t, "not readable", page, "The filter cannot be read.", "there is no term", "verdict:")
+	contains(t, "not readable", page, "The filter cannot be read.", "verdict: no such term: items of the queue have states")
 }
 
 // TestReviewException: the page says what else it would have let through, and grants it.

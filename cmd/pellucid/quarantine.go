@@ -79,8 +79,8 @@ func (c *quarantineListCmd) filter() (hold.Filter, error) {
 func (quarantineListCmd) Help() string {
 	return `An item is a result or a call that was withheld. The client got a
 constant text with the id of the item. The list shows codes and sizes; quarantine show shows the
-content. A filter has terms NAME:VALUE, each once: server, tool, code, found, rule, principal, text, digest,
-since and until; it is written as for ledger show and in the console. With --group, each line is a group of items, with how many there are and the id of the newest.`
+content. A filter has terms NAME:VALUE, each once: server, tool, code, found, rule, principal, text,
+without, digest, id, since and until; it is written as for ledger show and in the console. With --group, each line is a group of items, with how many there are and the id of the newest.`
 }
 
 // Validate is called by kong; its error is one of usage.

@@ -4,18 +4,16 @@ package main
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/review"
-	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // queueFilter selects items of the queue. Flags that are given must all hold.
@@ -27,6 +25,7 @@ type queueFilter struct {
 	Rule      string `placeholder:"RULE" help:"Only items that this rule has held, such as finding or policy:NAME."`
 	Principal string `placeholder:"NAME" help:"Only items of calls of this principal."`
 	Digest    string `placeholder:"SHA256" help:"Only items with this text: sha256: and 64 hexadecimal digits, as show prints it."`
+	Without   string `placeholder:"NAME" help:"Only items without a tool, without a principal, or without both: tool, principal or tool,principal."`
 	Since     string `placeholder:"TIME" help:"Only items that were held since: a time as RFC 3339 writes it, or how long ago, such as 90m or 7d."`
 	AsOf      string `name:"as-of" placeholder:"TIME" help:"Only items that were held then or before; written as for --since."`
 	Text      string `placeholder:"TEXT" help:"Only items whose hidden characters spell this text. Items that are encrypted for reviewers are not found by it."`
@@ -34,23 +33,17 @@ type queueFilter struct {
 
 // filter is what the flags select.
 func (q *queueFilter) filter() (f hold.Filter, err error) {
-	f = hold.Filter{Server: q.Server, Tool: q.Tool, Rule: q.Rule, Principal: q.Principal, Text: q.Text, Code: finding.Code(q.Code), Found: finding.Code(q.Found)}
-	for flag, code := range map[string]finding.Code{"--code": f.Code, "--found": f.Found} {
-		if code != "" && !code.Known() {
-			return f, fmt.Errorf("%s: %s is not the code of a finding: docs/spec/scrub.md lists them", flag, finding.Quote(string(code)))
-		}
-	}
-	if q.Digest != "" {
-		sum, err := hex.DecodeString(strings.TrimPrefix(q.Digest, "sha256:"))
-		if err != nil || len(sum) != len(f.Digest) {
-			return f, errors.New("--digest: want sha256: and 64 hexadecimal digits")
-		}
-		f.Digest = hold.Digest(sum)
-	}
 	now := time.Now()
-	if f.Since, err = terminal.Moment("--since", q.Since, now); err == nil {
-		f.AsOf, err = terminal.Moment("--as-of", q.AsOf, now)
+	for _, t := range []index.Term{{Name: "server", Value: q.Server}, {Name: "tool", Value: q.Tool}, {Name: "code", Value: q.Code}, {Name: "found", Value: q.Found}, {Name: "rule", Value: q.Rule},
+		{Name: "principal", Value: q.Principal}, {Name: "without", Value: q.Without}, {Name: "digest", Value: q.Digest}, {Name: "since", Value: q.Since}, {Name: "text", Value: q.Text}} {
+		if t.Value == "" {
+			continue
+		}
+		if err := review.Set(&f, t.Name, t.Value, now); err != nil {
+			return f, fmt.Errorf("--%s: %w", t.Name, err)
+		}
 	}
+	f.AsOf, err = terminal.Moment("--as-of", q.AsOf, now)
 	return f, err
 }
 
@@ -101,9 +94,11 @@ func (s *selectFlags) decideAll(e *env, c *reviewerFlags, to hold.State) error {
 	if err != nil {
 		return err
 	}
-	f.State = hold.Held
 	return c.DB.WithQueue(func(ctx context.Context, q *hold.Queue) error {
-		sel, err := q.Select(ctx, &f)
+		if f.AsOf.IsZero() || f.AsOf.After(time.Now()) {
+			f.AsOf = time.Now().UTC()
+		}
+		sel, shown, err := q.Show(ctx, f)
 		if err != nil {
 			return err
 		}
@@ -115,14 +110,14 @@ func (s *selectFlags) decideAll(e *env, c *reviewerFlags, to hold.State) error {
 		if err := s.confirm(e, to, sel.N); err != nil {
 			return err
 		}
-		done, err := q.DecideAll(ctx, f, sel.N, to, c.who(e), nil)
+		done, err := q.DecideAll(ctx, shown, to, c.who(e), f)
 		out := decidedAll{f.AsOf, sel.N, done.Done, done.Proposed, done.Second, done.Sealed, done.Others}
 		if c.JSON {
 			return errors.Join(terminal.WriteJSON(e.Stdout, out), err)
 		}
 		out.write(e.Stdout, to)
-		if errors.Is(err, hold.ErrMore) {
-			return fmt.Errorf("quarantine: the rest is not decided; the same command counts anew and asks: %w", err)
+		if errors.Is(err, hold.ErrChanged) {
+			return fmt.Errorf("quarantine: nothing is decided; the same command counts again and asks: %w", err)
 		}
 		if err != nil {
 			err = fmt.Errorf("quarantine: the rest is not decided yet, and the same command goes on with it: %w", err)

@@ -3,6 +3,7 @@
 package terminal
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -22,18 +23,27 @@ func Age(s string) (time.Duration, error) {
 	return time.Duration(min(n, maxDays)) * 24 * time.Hour, err
 }
 
-// Moment reads a time as RFC 3339 writes it, or how long before now it is; "" is no time. flag
-// is its name in the error.
-func Moment(flag, s string, now time.Time) (time.Time, error) {
+// Moment reads the value of a flag by ParseMoment; "" is no time.
+func Moment(flag, s string, now time.Time) (t time.Time, err error) {
 	if s == "" {
-		return time.Time{}, nil
+		return t, nil
 	}
+	if t, err = ParseMoment(s, now); err != nil {
+		err = fmt.Errorf("%s: %w", flag, err)
+	}
+	return t, err
+}
+
+var errMoment = errors.New("want a time as RFC 3339 writes it, or how long ago it is, as in 90m or 7d")
+
+// ParseMoment reads a time as RFC 3339 writes it, or how long before now it is.
+func ParseMoment(s string, now time.Time) (time.Time, error) {
 	if d, err := Age(s); err == nil {
 		return now.Add(-d), nil
 	}
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
-		return t, fmt.Errorf("%s: want a time as RFC 3339 writes it, or how long ago it is, as in 90m or 7d", flag)
+		return t, errMoment
 	}
 	return t, nil
 }

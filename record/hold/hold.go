@@ -162,9 +162,8 @@ type Store interface {
 	// no longer held, ErrSecond if another person has to release it or to propose it first. A denied item loses its Body; the Body of a released one becomes
 	// body, unless that is nil.
 	DecideHeld(ctx context.Context, id string, to State, by string, now time.Time, body, evidence []byte) error
-	// DecideManyHeld decides some of the items that are held and that f selects, as DecideHeld does, in one
-	// transaction, and says where the next begins.
-	DecideManyHeld(ctx context.Context, f Filter, d Choice) (Batch, error)
+	// DecideManyHeld decides those of the items that are still held, as DecideHeld does, in one transaction.
+	DecideManyHeld(ctx context.Context, ids []string, d Choice) (Decided, error)
 	// ProposeHeld notes that by proposes to release an item that needs two persons; ErrSecond where the same
 	// person has proposed it, ErrDecided if it is no longer held.
 	ProposeHeld(ctx context.Context, id, by string, now time.Time, evidence []byte) error

@@ -13,18 +13,21 @@ import (
 
 // A Filter selects items. Members that are set must all hold.
 type Filter struct {
-	State     State // "": every one
-	Server    string
-	Tool      string
-	Code      finding.Code // for which they were held
-	Found     finding.Code // that is among their findings
-	Rule      string
-	Principal string
-	Digest    Digest    // zero: every one
-	Servers   []string  // one of these; nil: whatever the server
-	Since     time.Time // held then or later; zero: from the first on
-	AsOf      time.Time // held then or before; zero: up to the last
-	Text      string    // in the decoded hidden messages, whatever the case of ASCII letters; an encrypted item has none
+	State       State // "": every one
+	Server      string
+	Tool        string
+	Code        finding.Code // for which they were held
+	Found       finding.Code // that is among their findings
+	Rule        string
+	Principal   string
+	NoTool      bool      // Tool is ""
+	NoPrincipal bool      // Principal is ""
+	ID          string    // "": every one
+	Digest      Digest    // zero: every one
+	Servers     []string  // one of these; nil: whatever the server
+	Since       time.Time // held then or later; zero: from the first on
+	AsOf        time.Time // held then or before; zero: up to the last
+	Text        string    // in the decoded hidden messages, whatever the case of ASCII letters; an encrypted item has none
 
 	Oldest bool   // the oldest first; else the newest
 	After  string // where the page before has ended: Page.Next, or the id of its last item
@@ -72,11 +75,11 @@ func (g *Group) Filter(f Filter, by GroupBy) Filter {
 	case ByServer:
 		f.Server = g.Server
 	case ByTool:
-		f.Server, f.Tool = g.Server, g.Tool
+		f.Server, f.Tool, f.NoTool = g.Server, g.Tool, g.Tool == ""
 	case ByCode:
 		f.Code = finding.Code(g.Code)
 	case ByPrincipal:
-		f.Principal = g.Principal
+		f.Principal, f.NoPrincipal = g.Principal, g.Principal == ""
 	}
 	f.After = ""
 	return f
@@ -125,6 +128,16 @@ type Searcher interface {
 	GroupHeld(ctx context.Context, f Filter, by GroupBy, sort GroupSort, skip int, now time.Time) (Counted, error)
 	// SelectHeld counts what f selects.
 	SelectHeld(ctx context.Context, f Filter, now time.Time) (Selection, error)
+	// WaitingHeld calls each for the items that f selects, whatever its State, and that waited at a time up to now,
+	// whatever became of them since; zero: that wait now. It looks at so many of them at most. Of an item that was denied, delivered or has expired since, the
+	// text of a hidden message is gone: where f.Text is set, it is left out.
+	WaitingHeld(ctx context.Context, f Filter, at, now time.Time, most int, each func(Waiting)) error
+}
+
+// A Waiting is an item that waits, as far as a selection is told of it.
+type Waiting struct {
+	ID, Server, Tool, Principal string
+	Held                        time.Time
 }
 
 var errFilter = errors.New("hold: want a state, a group and an order that there are")

@@ -25,6 +25,8 @@ const (
 // Terms are the names of the terms, in the order in which String writes them.
 var Terms = []string{"server", "tool", "kind", "verdict", "code", "principal", "by", "digest", "id", "of", "since", "until"}
 
+var errNoValue = errors.New("a value is missing")
+
 // sha is what a digest begins with where a name may stand in its place.
 const sha = "sha256:"
 
@@ -44,7 +46,7 @@ func Parse(text string, now time.Time) (Filter, error) {
 	var f Filter
 	for _, t := range list {
 		if err = f.Set(t.Name, t.Value, now); err != nil {
-			return Filter{}, err
+			return Filter{}, fmt.Errorf("index: %s: %w", t.Label(), err)
 		}
 	}
 	return f, err
@@ -52,6 +54,14 @@ func Parse(text string, now time.Time) (Filter, error) {
 
 // A Term is one NAME:VALUE of the text form.
 type Term struct{ Name, Value string }
+
+// Label is the name of the term for an error.
+func (t *Term) Label() string {
+	if frame.IsLabel(t.Name) {
+		return t.Name
+	}
+	return finding.Quote(t.Name)
+}
 
 // Split reads the terms of the text form, whatever their names. Lists that have other members than records use it,
 // so that each filter is written by the same grammar.
@@ -115,103 +125,103 @@ func term(s string) (name, value, rest string, err error) {
 	return "", "", "", errors.New("index: a quote has no end")
 }
 
-// Set adds one term; an empty value is an error.
+// Set adds one term; an empty value is an error. The error does not name the term: the caller names it as it was written.
 func (f *Filter) Set(name, value string, now time.Time) (err error) {
 	if value == "" {
-		return fmt.Errorf("index: the term %s has no value", finding.Quote(name))
+		return errNoValue
 	}
 	switch name {
 	case "server":
-		f.Servers, err = labels(name, value)
+		f.Servers, err = labels(value)
 	case "tool":
-		f.Tools, err = labels(name, value)
+		f.Tools, err = labels(value)
 	case "verdict":
-		f.Verdicts, err = labels(name, value)
+		f.Verdicts, err = labels(value)
 	case "kind":
 		f.Kinds, err = kinds(value)
 	case "code":
 		if f.Code = finding.Code(value); !frame.IsLabel(value) {
-			err = errors.New("index: code: want one code of a finding, as in hidden-tag")
+			err = errors.New("want one code of a finding, as in hidden-tag")
 		}
 	case "principal":
-		f.Principal, err = person(name, value)
+		f.Principal, err = person(value)
 	case "by":
-		f.By, err = person(name, value)
+		f.By, err = person(value)
 	case "digest":
-		f.Digest, err = digest(name, strings.TrimPrefix(value, sha))
+		f.Digest, err = digest(strings.TrimPrefix(value, sha))
 	case "id":
-		f.ID, err = id(name, value)
+		f.ID, err = id(value)
 	case "of":
-		f.Of, err = id(name, value)
+		f.Of, err = id(value)
 	case "since":
-		f.Since, err = moment(name, value, now)
+		f.Since, err = moment(value, now)
 	case "until":
-		f.Until, err = moment(name, value, now)
+		f.Until, err = moment(value, now)
 	default:
-		err = fmt.Errorf("index: there is no term %s: want one of %s", finding.Quote(name), strings.Join(Terms, ", "))
+		err = errors.New("no such term: want one of " + strings.Join(Terms, ", "))
 	}
 	return err
 }
 
-func labels(name, value string) ([]string, error) {
+func labels(value string) ([]string, error) {
 	list := strings.Split(value, ",")
 	if len(list) > maxValues {
-		return nil, fmt.Errorf("index: %s: more than %d values", name, maxValues)
+		return nil, fmt.Errorf("more than %d values", maxValues)
 	}
 	for _, s := range list {
 		if !frame.IsLabel(s) {
-			return nil, fmt.Errorf("index: %s: %s is not a name that a record can have", name, finding.Quote(s))
+			return nil, fmt.Errorf("%s is not a name that a record can have", finding.Quote(s))
 		}
 	}
 	return list, nil
 }
 
 func kinds(value string) ([]ledger.Kind, error) {
-	list, err := labels("kind", value)
+	list, err := labels(value)
 	out := make([]ledger.Kind, len(list))
 	for i, s := range list {
 		if out[i] = ledger.Kind(s); err == nil && !out[i].Known() {
-			err = fmt.Errorf("index: kind: there is no kind %s: docs/spec/evidence.md has them", finding.Quote(s))
+			err = fmt.Errorf("there is no kind %s: docs/spec/evidence.md has them", finding.Quote(s))
 		}
 	}
 	return out, err
 }
 
-func person(name, value string) (ledger.Digest, error) {
+func person(value string) (ledger.Digest, error) {
 	if hexadecimal, ok := strings.CutPrefix(value, sha); ok {
-		return digest(name, hexadecimal)
+		return digest(hexadecimal)
 	}
 	return sha256.Sum256([]byte(value)), nil
 }
 
-func digest(name, value string) (d ledger.Digest, err error) {
+func digest(value string) (d ledger.Digest, err error) {
 	b, err := hex.DecodeString(value)
 	if err != nil || len(b) != len(d) || strings.ToLower(value) != value {
-		return d, fmt.Errorf("index: %s: a digest has 64 hexadecimal digits in lower case", name)
+		return d, errors.New("a digest has 64 hexadecimal digits in lower case")
 	}
 	copy(d[:], b)
 	if d == (ledger.Digest{}) {
-		return d, fmt.Errorf("index: %s: no content has the digest zero", name)
+		return d, errors.New("no content has the digest zero")
 	}
 	return d, nil
 }
 
-func id(name, value string) (ledger.ID, error) {
+func id(value string) (ledger.ID, error) {
 	out, err := ledger.ParseID(value)
 	if err != nil || out == (ledger.ID{}) {
-		return out, fmt.Errorf("index: %s: an evidence id has 32 hexadecimal digits in lower case", name)
+		return out, errors.New("an evidence id has 32 hexadecimal digits in lower case")
 	}
 	return out, nil
 }
 
-func moment(name, value string, now time.Time) (time.Time, error) {
-	t, err := terminal.Moment("index: "+name, value, now)
+func moment(value string, now time.Time) (time.Time, error) {
+	t, err := terminal.ParseMoment(value, now)
 	if err != nil {
 		return t, err
 	}
 	t = t.UTC()
 	if y := t.Year(); y < 1 || y > 9999 {
-		return time.Time{}, fmt.Errorf("index: %s: the year is not one of 1 to 9999", name)
+		return time.Time{}, errors.New("the year is not one of 1 to 9999")
 	}
 	if t.IsZero() { // stands for no time
 		t = t.Add(time.Nanosecond)

@@ -22,7 +22,8 @@ func TestFilter(t *testing.T) {
 		`principal:"Ann \"Lee\"" text:key`:      {Principal: `Ann "Lee"`, Text: "key"},
 		"found:hidden-tag tool:a,b rule:policy:x until:2026-04-25T11:00:00Z": {Found: finding.HiddenTag, Tool: "a,b", Rule: "policy:x",
 			AsOf: filterNow.Add(-time.Hour - 1)},
-		strings.Repeat("ab", 32): {Digest: hold.Digest([]byte(strings.Repeat("\xab", 32)))},
+		strings.Repeat("a", 32) + " without:tool,principal": {ID: strings.Repeat("a", 32), NoTool: true, NoPrincipal: true},
+		strings.Repeat("ab", 32):                            {Digest: hold.Digest([]byte(strings.Repeat("\xab", 32)))},
 	} {
 		if got, err := Filter(text, filterNow); err != nil {
 			t.Errorf("%q: %v", text, err)
@@ -31,14 +32,16 @@ func TestFilter(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"server:":               "has no value",
-		"server:a server:b":     "stands twice",
-		"verdict:passed":        "there is no term",
-		"code:no-such-code":     "is not the code of a finding",
-		strings.Repeat("a", 32): "a filter has none",
-		"digest:00":             "64 hexadecimal digits",
-		"since:tomorrow":        "since",
-		"mail":                  "is not a term",
+		"server:":           "review: server: a value is missing",
+		"server:a server:b": "stands twice",
+		"verdict:passed":    "review: verdict: no such term: items of the queue have states",
+		"sever:mail":        "review: sever: no such term: want one of server, ",
+		"without:server":    "want tool, principal",
+		"id:00":             "32 hexadecimal digits",
+		"code:no-such-code": "is not the code of a finding",
+		"digest:00":         "64 hexadecimal digits",
+		"since:tomorrow":    "review: since: want a time",
+		"mail":              "is not a term",
 		"text:\u202e" + strings.Repeat("x", 5000): "too long",
 	} {
 		if _, err := Filter(text, filterNow); err == nil || !strings.Contains(err.Error(), want) {
@@ -51,6 +54,7 @@ func FuzzFilter(f *testing.F) {
 	f.Add("server:mail code:hidden-tag since:24h")
 	f.Add(`principal:"Ann \"Lee\\" text:a\b found:hidden-tag`)
 	f.Add(strings.Repeat("ab", 32))
+	f.Add(strings.Repeat("ab", 16) + " without:principal,tool")
 	f.Fuzz(func(t *testing.T, text string) {
 		one, err := Filter(text, filterNow)
 		if err != nil {
