@@ -12,6 +12,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
 	"github.com/pellucid-mcp/pellucid/boundary/classify/judge"
 	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
+	"github.com/pellucid-mcp/pellucid/boundary/classify/onnx"
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/model/llm"
@@ -26,9 +27,9 @@ type Set struct {
 // A classifier is one of them with its bounds, its cache and its breaker, which outlive
 // rules that say the same of it.
 type classifier struct {
-	member   *classify.Member
-	Of       *rules.Classifier
-	endpoint *llm.Endpoint // of a judge; nil: it is none
+	member  *classify.Member
+	Of      *rules.Classifier
+	release func() // of the connections of a judge, or the process of an own model; nil: it holds nothing
 }
 
 // New makes the classifiers of r, and takes over those of old that are the same.
@@ -65,14 +66,23 @@ func open(of *rules.Classifier, change ...func(*classify.Options)) (*classifier,
 	s := &classifier{Of: of}
 	var c classify.Classifier
 	var err error
-	if of.IsJudge() {
-		if s.endpoint, err = of.Endpoint(); err != nil {
+	switch {
+	case of.IsJudge():
+		var e *llm.Endpoint
+		if e, err = of.Endpoint(); err != nil {
 			return nil, err
 		}
-		c, err = judge.New(judge.Options{Model: judgeModel{s.endpoint}, Chars: of.Chars,
+		s.release = e.Close
+		c, err = judge.New(judge.Options{Model: judgeModel{e}, Chars: of.Chars,
 			// The model comes last: the others hold no space, so that no two are one.
 			Name: strings.Join([]string{string(of.Format), of.URL, of.Model}, " ")})
-	} else {
+	case of.IsOwn():
+		var own *onnx.Classifier
+		if own, err = onnx.Start(of.Own()); err != nil {
+			return nil, err
+		}
+		s.release, c = own.Close, own
+	default:
 		c, err = of.Service()
 	}
 	if err == nil {
@@ -93,10 +103,10 @@ func open(of *rules.Classifier, change ...func(*classify.Options)) (*classifier,
 	return s, nil
 }
 
-// Close lets go of idle connections.
+// Close lets go of idle connections, or of the process.
 func (s *classifier) Close() {
-	if s.endpoint != nil {
-		s.endpoint.Close()
+	if s.release != nil {
+		s.release()
 	}
 }
 

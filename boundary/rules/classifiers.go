@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,7 @@ type Classifier struct {
 	project, location, template      string // model-armor; Project: lakera
 	texts, Chars                     int    // http: of one call
 	plainHTTP                        bool   // dangerously_plain_http
+	own                              ownModel
 
 	Mode       policy.Mode
 	Fail       classify.Fail
@@ -56,7 +58,7 @@ const Local = "local"
 const judgeProvider = "judge"
 
 var (
-	classifierProviders = []string{"azure", "bedrock", "http", judgeProvider, "lakera", Local, "model-armor", "nemo"}
+	classifierProviders = []string{"azure", "bedrock", "http", judgeProvider, "lakera", Local, "model-armor", "nemo", ownProvider}
 	classifyModes       = []policy.Mode{policy.Enforce, policy.Shadow}
 	classifyModeWords   = []string{"enforce", "shadow"}
 	classifyFails       = []classify.Fail{classify.FailHold, classify.FailOpen, classify.FailClosed}
@@ -116,6 +118,8 @@ func (c *compiler) provider(p place, x *Classifier) {
 	switch x.Provider = choice(&c.reader, at, classifierProviders, classifierProviders); {
 	case x.Provider == Local:
 		x.beLocal()
+	case x.Provider == ownProvider:
+		x.concurrent, x.calls, x.timeout = 1, maxCalls, ownTimeout
 	case x.name == Local && x.Provider != "":
 		c.show(at, "the name local is that of the model that comes with the program")
 	}
@@ -131,7 +135,7 @@ const remoteProviders = "azure bedrock nemo model-armor lakera http"
 
 func (x *Classifier) ofProviders() []providerMember {
 	label := func(v *string) value { return checked(v, "", "a label", isName) }
-	return []providerMember{
+	return append(x.own.members(), []providerMember{
 		{remoteProviders + " " + judgeProvider, "", member{"url", live, text(&x.URL, 2048), "https, or http on this machine"}},
 		{"azure model-armor lakera", "nemo http judge", member{"key", live, reference(&x.Key), "key of the service"}},
 		{"", "azure", member{"api_version", live, label(&x.apiVersion), "default: 2024-09-01"}},
@@ -151,7 +155,7 @@ func (x *Classifier) ofProviders() []providerMember {
 		{"", "http", member{"texts", live, integer(&x.texts, 0, 1, 1024), "texts of one question"}},
 		{"", "http judge", member{"text_chars", live, integer(&x.Chars, 0, 200, 1_000_000), "characters of one question"}},
 		{"", remoteProviders, member{"dangerously_plain_http", live, boolean(&x.plainHTTP, false), "allow an http URL beyond this machine"}},
-	}
+	}...)
 }
 
 // members are those of every provider, and those of its own. All are while the provider is not known.
@@ -176,10 +180,10 @@ func (x *Classifier) members() []member {
 		{"fail", live, word(&x.Fail, classify.FailHold, classifyFailWords, classifyFails), "what becomes of a result that was not judged: `open` delivers it, `closed` withholds it"},
 		{"flagged", live, word(&x.Flagged, policy.Hold, flaggedWords, flaggedActions), "what becomes of a flagged result: `withhold` is for good"},
 		{"limit", live, number(&x.limit, 0, 1), "score from which a text is flagged; 0: as the classifier says"},
-		{"timeout", live, duration(&x.timeout, 2*time.Second, 10*time.Millisecond, time.Minute), "of all questions about one result"},
-		{"concurrent", live, integer(&x.concurrent, 8, 1, 1024), "questions at one time; default of `local`: 1"},
+		{"timeout", live, duration(&x.timeout, 2*time.Second, 10*time.Millisecond, time.Minute), "of all questions about one result; default of `onnx`: 10s"},
+		{"concurrent", live, integer(&x.concurrent, 8, 1, 1024), "questions at one time; default of `local` and `onnx`: 1"},
 		{"max_bytes", live, size(&x.most, 4<<20, 1<<10, 64<<20), "bytes of one result; of a longer one nothing is judged"},
-		{"calls", live, integer(&x.calls, 600, 1, maxCalls), "questions a minute, beyond which nothing is judged; default of `local`: 1,000,000"},
+		{"calls", live, integer(&x.calls, 600, 1, maxCalls), "questions a minute, beyond which nothing is judged; default of `local` and `onnx`: 1,000,000"},
 		{"chars", live, integer(&x.DailyChars, 0, 1, maxDailyChars), "characters a day, counted by this process; default: no limit"},
 		{"all_tools", live, boolean(&x.all, false), "also judge what cannot hold an injection ([classify](classify.md))"},
 	}...)
@@ -189,12 +193,14 @@ func (x *Classifier) members() []member {
 func (c *compiler) usable(p place, x *Classifier) {
 	var of classify.Classifier = local.Classifier{Model: local.Default()}
 	var err error
-	if x.IsJudge() {
+	switch {
+	case x.IsJudge():
 		var e *llm.Endpoint
 		if e, err = x.Endpoint(); err == nil {
 			e.Close()
 		}
-	} else {
+	case x.IsOwn(): // its process starts with the gateway
+	default:
 		of, err = x.Service()
 	}
 	if err == nil {
@@ -209,8 +215,8 @@ func (c *compiler) usable(p place, x *Classifier) {
 	}
 }
 
-// IsJudge reports whether it is a language model: then Endpoint asks it, and else
-// Service is the classifier.
+// IsJudge reports whether it is a language model, which Endpoint asks. For what is neither
+// this nor IsOwn, Service is the classifier.
 func (x *Classifier) IsJudge() bool { return x.Provider == judgeProvider }
 
 // Endpoint asks the model of a judge. Whoever is done with it closes it.
@@ -223,7 +229,7 @@ func (x *Classifier) Endpoint() (*llm.Endpoint, error) {
 	return llm.New(o)
 }
 
-// Service is the classifier, unless it is a judge.
+// Service is the classifier, unless it is a judge or an own model.
 func (x *Classifier) Service() (classify.Classifier, error) {
 	s := remote.Service{URL: x.URL, Key: secretOf(x.Key), DangerouslyPlainHTTP: x.plainHTTP}
 	switch x.Provider {
@@ -264,4 +270,4 @@ func (x *Classifier) Options(of classify.Classifier, cache classify.Cache) class
 }
 
 // Equal reports whether two mean the same, keys included.
-func (x *Classifier) Equal(y *Classifier) bool { return *x == *y }
+func (x *Classifier) Equal(y *Classifier) bool { return reflect.DeepEqual(x, y) }
