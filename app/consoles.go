@@ -194,9 +194,9 @@ func ServeConsole(ctx context.Context, p ConsolePlan) error {
 	if err != nil {
 		return err
 	}
-	opened := openPage{dir: dir}
-	defer opened.remove()
-	c := &storeConsole{dir: dir, parts: consoleParts{log: p.Log, store: store, sealer: &capture.Sealer{Keys: ring}, flag: p.DB.Flag("")}, signedIn: opened.remove}
+	opened := OpenPage{Dir: dir}
+	defer opened.Remove()
+	c := &storeConsole{dir: dir, parts: consoleParts{log: p.Log, store: store, sealer: &capture.Sealer{Keys: ring}, flag: p.DB.Flag("")}, signedIn: opened.Remove}
 	if err := c.look(ctx); err != nil {
 		return install.OpenError(err)
 	}
@@ -213,7 +213,7 @@ func ServeConsole(ctx context.Context, p ConsolePlan) error {
 		if p.Open == nil {
 			return
 		}
-		file, err := opened.write(url)
+		file, err := opened.Write(url)
 		if err != nil {
 			p.Log.Warn("console: no browser is opened, since the file for it cannot be written", "error", err)
 			return

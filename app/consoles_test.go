@@ -136,3 +136,42 @@ func TestUpNoConsole(t *testing.T) {
 		t.Errorf("status %d", r.StatusCode)
 	}
 }
+
+// TestUpConsoleFollowsTokens: who signed in by a token that leaves the token file is out at once, and their session ends.
+func TestUpConsoleFollowsTokens(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tokens.json")
+	write := func(entries string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(`{"tokens": [`+entries+`]}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tokens := map[string]string{"ana": "9f86d081884c7d659a2feaa0c55ad015", "ben": "bf4f1b2b0b822cd15d6c15b0f00a0865"}
+	entries := map[string]string{}
+	for name, token := range tokens {
+		secret := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(secret, []byte(token), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		entries[name] = `{"principal": "` + name + `", "scopes": ["desk"], "token": "file:` + filepath.ToSlash(secret) + `"}`
+	}
+	write(entries["ana"] + "," + entries["ben"])
+	g := apptest.Start(t, "version: 1\nauth: {tokens: 'file:"+file+"'}\nconsole: {grants: [{role: viewer, scope: desk}]}\n", nil)
+	people := map[string]*http.Client{}
+	for name, token := range tokens {
+		jar, _ := cookiejar.New(nil)
+		people[name] = &http.Client{Jar: jar}
+		if r, _ := browse(t, people[name], "POST", g.Base+"/console/login/token", url.Values{"token": {token}}, "Origin", g.Base); r.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %d", name, r.StatusCode)
+		}
+	}
+	write(entries["ben"])
+	g.Eventually("the end of the session", func() bool {
+		return strings.Contains(g.Log.String(), "the configuration does not let the person in any more")
+	})
+	for name, want := range map[string]int{"ana": http.StatusUnauthorized, "ben": http.StatusOK} {
+		if r, _ := browse(t, people[name], "GET", g.Base+"/console/policy", nil); r.StatusCode != want {
+			t.Errorf("%s: %d, want %d", name, r.StatusCode, want)
+		}
+	}
+}

@@ -29,12 +29,28 @@ func (b *Gateway) follow(ctx context.Context) {
 	beside.Go(func() { b.keepTrust(ctx) })
 	beside.Go(func() { b.sender.Run(ctx) })
 	beside.Go(func() { b.verifyAll(ctx) })
+	beside.Go(func() { b.endRefused(ctx) })
 	beside.Go(func() { b.store.Watch(ctx, b.log, b.changed) })
 	b.src.follow(ctx, b.opt.References, b.rules.Load(), func(r *rules.Rules) {
 		if b.take(r) {
 			beside.Go(func() { b.verifyAll(ctx) })
+			beside.Go(func() { b.endRefused(ctx) })
 		}
 	}, b.untaken)
+}
+
+// endRefused ends the sessions of the console that the rules in force would not begin. Until it has done so, the console
+// refuses them.
+func (b *Gateway) endRefused(ctx context.Context) {
+	pages := b.pages.Load()
+	if pages == nil {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, time.Minute)
+	defer stop()
+	if err := pages.EndRefused(ctx); err != nil && ctx.Err() == nil {
+		b.log.Warn("sessions of the console could not be compared with the configuration: those that it does not allow are refused, and stay in the list", "error", err)
+	}
 }
 
 // changed is told that another process may have changed the store. It does not wait.

@@ -56,24 +56,37 @@ func (s *Store) SpendSignInLink(ctx context.Context, id signin.ID, now time.Time
 	return person, err
 }
 
-const signInColumns = `id, name, person, scopes, how, began, seen, until`
+const signInColumns = `id, name, person, scopes, how, source, began, seen, until`
 
 // PutSignIn implements signin.Store.
 func (s *Store) PutSignIn(ctx context.Context, x signin.Session, own, most int) error {
-	return s.update(ctx, "keep a session of the console", func(t *tx) error {
+	full := false
+	err := s.update(ctx, "keep a session of the console", func(t *tx) error {
 		if err := t.exec(ctx, `DELETE FROM signins WHERE id IN (SELECT id FROM signins WHERE person = ? ORDER BY seen DESC, id LIMIT 1000000 OFFSET ?)`,
 			x.Person, max(own-1, 0)); err != nil {
 			return err
 		}
-		// The sessions that stay come first: those of other people, and of these the people with the fewest.
-		if err := t.exec(ctx, `DELETE FROM signins WHERE id IN (SELECT id FROM signins
-ORDER BY CASE WHEN person = ? THEN 1 ELSE 0 END, COUNT(*) OVER (PARTITION BY person), seen DESC, id LIMIT 1000000 OFFSET ?)`,
-			x.Person, max(most-1, 0)); err != nil {
+		all, its := 0, 0
+		if err := t.query(ctx, func(r *sql.Rows) error { return r.Scan(&all, &its) },
+			`SELECT COUNT(*), COALESCE(SUM(CASE WHEN person = ? THEN 1 ELSE 0 END), 0) FROM signins`, x.Person); err != nil {
 			return err
 		}
-		return t.exec(ctx, `INSERT INTO signins (`+signInColumns+`) VALUES (`+marks(8)+`)`,
-			x.ID[:], x.Name, x.Person, scopesJSON(x.Scopes), string(x.How), stamp(x.Began), stamp(x.Seen), stamp(x.Until))
+		over := all + 1 - most
+		if full = over > its; full {
+			return nil
+		}
+		if over > 0 {
+			if err := t.exec(ctx, `DELETE FROM signins WHERE id IN (SELECT id FROM signins WHERE person = ? ORDER BY seen, id LIMIT ?)`, x.Person, over); err != nil {
+				return err
+			}
+		}
+		return t.exec(ctx, `INSERT INTO signins (`+signInColumns+`) VALUES (`+marks(9)+`)`,
+			x.ID[:], x.Name, x.Person, scopesJSON(x.Scopes), string(x.How), x.Source[:], stamp(x.Began), stamp(x.Seen), stamp(x.Until))
 	})
+	if err == nil && full {
+		err = signin.ErrFull
+	}
+	return err
 }
 
 // scopesJSON is a list as it is stored: names of groups may have spaces.
@@ -83,12 +96,13 @@ func scopesJSON(list []string) string {
 }
 
 func scanSignIn(r *sql.Rows) (x signin.Session, err error) {
-	var id []byte
+	var id, source []byte
 	var scopes, how, began, seen, until string
-	if err := r.Scan(&id, &x.Name, &x.Person, &scopes, &how, &began, &seen, &until); err != nil {
+	if err := r.Scan(&id, &x.Name, &x.Person, &scopes, &how, &source, &began, &seen, &until); err != nil {
 		return x, err
 	}
 	copy(x.ID[:], id)
+	copy(x.Source[:], source)
 	x.How = signin.How(how)
 	var errs [4]error
 	errs[3] = json.Unmarshal([]byte(scopes), &x.Scopes)

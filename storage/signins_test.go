@@ -27,12 +27,12 @@ func TestSignIns(t *testing.T) {
 				t.Errorf("%s: %v, want ErrNone", what, err)
 			}
 		}
-		secret, began, err := book.Begin(ctx, "ana", []string{"console:review", "the mail group"}, signin.ByToken)
+		secret, began, err := book.Begin(ctx, signin.Session{Person: "ana", Scopes: []string{"console:review", "the mail group"}, How: signin.ByToken, Source: [32]byte{7}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		found, err := book.Find(ctx, secret)
-		if err != nil || found.Person != "ana" || fmt.Sprint(found.Scopes) != "[console:review the mail group]" || found.How != signin.ByToken || found.Name != began.Name || !found.Until.Equal(began.Until) {
+		if err != nil || found.Person != "ana" || fmt.Sprint(found.Scopes) != "[console:review the mail group]" || found.How != signin.ByToken || found.Source != [32]byte{7} || found.Name != began.Name || !found.Until.Equal(began.Until) {
 			t.Fatalf("found %+v, %v", found, err)
 		}
 		if sum := sha256.Sum256([]byte(secret)); found.ID == sum {
@@ -59,7 +59,27 @@ func TestSignIns(t *testing.T) {
 		none("at the absolute end", err)
 
 		now = day
-		second, _, err := book.Begin(ctx, "ben", nil, signin.ByLink)
+		short, s2, err := book.Begin(ctx, signin.Session{Person: "ana", How: signin.ByToken, Until: day.Add(10 * time.Minute)})
+		if err != nil || !s2.Until.Equal(day.Add(10*time.Minute)) {
+			t.Fatalf("a credential that ends in ten minutes: %v, %v", s2.Until, err)
+		}
+		now = day.Add(10 * time.Minute)
+		_, err = book.Find(ctx, short)
+		none("at the end of the credential", err)
+		now = day
+		kept, _, err := book.Begin(ctx, signin.Session{Person: "ana", How: signin.ByLink, Until: day.Add(24 * time.Hour)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		now = day.Add(20 * time.Minute)
+		if _, err = book.Find(ctx, kept); err != nil {
+			t.Fatal(err)
+		}
+		book.Life = 20 * time.Minute
+		_, err = book.Find(ctx, kept)
+		none("after the life of a session was made shorter", err)
+		book.Life, now = 0, day
+		second, _, err := book.Begin(ctx, signin.Session{Person: "ben", How: signin.ByLink})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +98,7 @@ func TestSignIns(t *testing.T) {
 		none("ended by an operator", err)
 		none("ended twice", book.End(ctx, b.Name))
 
-		forgotten, _, err := book.Begin(ctx, "carol", nil, signin.ByLink)
+		forgotten, _, err := book.Begin(ctx, signin.Session{Person: "carol", How: signin.ByLink})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,17 +144,19 @@ func TestSignIns(t *testing.T) {
 }
 
 // TestSignInsAreBounded: a person has a limited number of sessions, and one who signs in often ends own sessions, and
-// those of others only when there is no other way.
+// never those of others.
 func TestSignInsAreBounded(t *testing.T) {
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
-		n := 0
+		n, refused := 0, 0
 		put := func(person string, times, own, most int) {
 			t.Helper()
 			for range times {
 				n++
 				x := signin.Session{ID: sha256.Sum256(fmt.Appendf(nil, "%d", n)), Name: fmt.Sprint(person, n), Person: person, Began: day, Seen: day.Add(time.Duration(n) * time.Second), Until: day.Add(time.Hour)}
-				if err := s.PutSignIn(ctx, x, own, most); err != nil {
+				if err := s.PutSignIn(ctx, x, own, most); errors.Is(err, signin.ErrFull) {
+					refused++
+				} else if err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -158,9 +180,17 @@ func TestSignInsAreBounded(t *testing.T) {
 		want("eve102 eve101 eve100 ana2 ana1")
 		put("eve", 1, 9, 5) // the limit of all, too, ends her own first
 		want("eve103 eve102 eve101 ana2 ana1")
-		put("ben", 1, 3, 5) // then those of the person with the most
-		want("ben104 eve103 eve102 ana2 ana1")
-		put("ben", 3, 3, 5) // and a person alone cannot end the sessions of others
-		want("ben107 eve103 eve102 ana2 ana1")
+		put("ben", 3, 3, 5) // a person without a session is refused
+		want("eve103 eve102 eve101 ana2 ana1")
+		if refused != 3 {
+			t.Errorf("%d refused, want 3", refused)
+		}
+		put("ana", 3, 3, 5) // and one with sessions has new ones in their place
+		want("ana109 ana108 eve103 eve102 eve101")
+		put("eve", 1, 9, 2) // where the limit is smaller than it was, too
+		want("ana109 ana108 eve103 eve102 eve101")
+		if refused != 4 {
+			t.Errorf("%d refused, want 4", refused)
+		}
 	})
 }

@@ -19,10 +19,10 @@ import (
 )
 
 // CaseType names the format of a case (docs/spec/evidence.md, Case).
-const CaseType = "https://github.com/pellucid-mcp/pellucid/case/v0.1"
+const CaseType = "https://github.com/pellucid-mcp/pellucid/case/v0.2"
 
 // A Case is all that is known of one decision, in one file: nothing stands in it that its records do
-// not prove. docs/spec/verify/verify.py checks it offline.
+// not prove, and nothing can be taken out of it that its head does not miss. docs/spec/verify/verify.py checks it offline.
 type Case struct {
 	Type     string        `json:"type"`
 	ID       string        `json:"id"`      // evidence id
@@ -31,6 +31,7 @@ type Case struct {
 	Decided  *CaseDecided  `json:"decided,omitempty"`
 	Deletion *CaseDeletion `json:"deletion,omitempty"`
 	Guard    []byte        `json:"guard,omitempty"` // statement of the guard, of which the record has the digest
+	Head     string        `json:"head,omitempty"`  // signed envelope about all of the above; "": the key of the log is not here
 }
 
 // A CaseRecord is a record with its proof, and its opening unless that was erased or left out.
@@ -60,8 +61,9 @@ type CaseDeletion struct {
 
 // CaseOptions say what a case contains.
 type CaseOptions struct {
-	WithoutText     bool // leave out what is held
-	WithoutOpenings bool // leave out the plain digests, and so the text and the names
+	Key             *ledger.Signer // of the log, where it is given by reference; nil: that of the installation
+	WithoutText     bool           // leave out what is held
+	WithoutOpenings bool           // leave out the plain digests, and so the text and the names
 	// Open decrypts what is held, for a reviewer who has the key; nil: it stays encrypted.
 	Open func(*hold.Item) ([]byte, error)
 	// Statement reads the guard's statement of a decision; nil without error: there is none.
@@ -97,7 +99,10 @@ func NewCase(ctx context.Context, s *storage.Store, dir *state.Dir, id ledger.ID
 	if err := b.guard(id); err != nil {
 		return nil, err
 	}
-	return b.c, b.prove(ctx, l)
+	if err := b.prove(ctx, l); err != nil {
+		return nil, err
+	}
+	return b.c, b.sign(ctx, l, dir)
 }
 
 // caseRecords returns the record of an id and those about it. id becomes that of the decision, where
@@ -148,6 +153,8 @@ type caseBuilder struct {
 	o       CaseOptions
 	c       *Case
 	records []caseStatement
+
+	checkpoint []byte // of all proofs
 }
 
 type caseStatement struct {
@@ -292,6 +299,7 @@ func (b *caseBuilder) prove(ctx context.Context, l *storage.Ledger) error {
 	if err != nil {
 		return fmt.Errorf("ledger: case: checkpoint: %w", err)
 	}
+	b.checkpoint = checkpoint
 	for _, r := range b.records {
 		p, err := ledger.Prove(ctx, fixedLog{l, checkpoint}, r.index)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,8 @@ type caseStore struct {
 	ids  map[string]ledger.ID
 	key  string // of the log
 	file string // of the case that is checked
+
+	flags []string // of the second verifier
 }
 
 const caseBody = `{"content":[{"type":"text","text":"third-party \u202e text"}]}`
@@ -122,7 +125,7 @@ func (c *caseStore) checkBytes(b []byte, witnesses ...string) (string, bool) {
 	if err != nil {
 		c.t.Skip("no python3 on this machine: the second verifier did not run")
 	}
-	cmd := exec.CommandContext(c.t.Context(), python, append([]string{"-I", "-B", "../../docs/spec/verify/verify.py", "case", c.file, c.key}, witnesses...)...)
+	cmd := exec.CommandContext(c.t.Context(), python, slices.Concat([]string{"-I", "-B", "../../docs/spec/verify/verify.py", "case"}, c.flags, []string{c.file, c.key}, witnesses)...)
 	out, err := cmd.CombinedOutput()
 	if bytes.Contains(out, []byte("Traceback")) {
 		c.t.Fatalf("the second verifier fails: %s", out)
@@ -166,7 +169,7 @@ func TestCase(t *testing.T) {
 			t.Errorf("%s: decided by %v", x.state, by)
 		}
 		out, ok := c.check(m)
-		if !ok {
+		if !ok || !strings.Contains(out, "signed by the key of the log: all that its first ") {
 			t.Errorf("%s: %s", x.state, out)
 		}
 		for _, want := range x.want {
@@ -227,6 +230,16 @@ func TestCase(t *testing.T) {
 	}
 	if _, err := (CaseOptions{}).Case(c.db, ledger.ID{99}); err == nil {
 		t.Error("a case of nothing")
+	}
+	// Where the key of the log is not on the machine the case has no head, and a reader has to accept that.
+	must(t, os.Remove(filepath.Join(dir.Path(), "ledger.key")))
+	m = c.made("denied", CaseOptions{})
+	if out, ok := c.check(m); ok || m["head"] != nil || !strings.Contains(out, "has no head") {
+		t.Errorf("without the key: %v %s", ok, out)
+	}
+	c.flags = []string{"--unsigned"}
+	if out, ok := c.check(m); !ok {
+		t.Errorf("without the key, accepted: %s", out)
 	}
 }
 
@@ -330,14 +343,52 @@ func TestCaseTampered(t *testing.T) {
 			t.Errorf("%s: %v, want %q: %s", x.name, ok, x.want, out)
 		}
 	}
-	// What a file leaves out of the end cannot be seen in it: the verifier says that this was not checked.
+	// What a file leaves out of the end is missed by its head, with and without the record that decides. Without the head
+	// a reader has to accept that.
+	for _, x := range []struct {
+		name   string
+		change func(m map[string]any)
+		want   string
+	}{
+		{"the denial", func(m map[string]any) {
+			m["records"], m["held"] = m["records"].([]any)[:2], map[string]any{"state": "held"}
+			delete(m, "decided")
+			delete(m, "deletion")
+		}, "as many records as its head"},
+		{"who decided", func(m map[string]any) { delete(m, "decided") }, "something was left out"},
+		{"all openings", func(m map[string]any) {
+			delete(m, "decided")
+			for i := range m["records"].([]any) {
+				delete(record(m, i), "opening")
+			}
+		}, "something was left out"},
+		{"nothing, with the head of another case", func(m map[string]any) { m["head"] = other["head"] }, "its head"},
+		{"nothing, with another type", func(m map[string]any) { m["type"] = strings.Replace(m["type"].(string), "v0.2", "v0.1", 1) }, "its head says"},
+		{"nothing, with a head that was changed", func(m map[string]any) {
+			m["head"] = strings.Replace(m["head"].(string), `"payload":"`, `"payload":"A`, 1)
+		}, ""},
+		{"nothing, with an empty head", func(m map[string]any) { m["head"] = "" }, ""},
+		{"nothing, with a head that is no text", func(m map[string]any) { m["head"] = []any{} }, ""},
+	} {
+		m := c.made("denied", CaseOptions{})
+		x.change(m)
+		if out, ok := c.check(m); ok || !strings.Contains(out, x.want) {
+			t.Errorf("without %s: %v, want %q: %s", x.name, ok, x.want, out)
+		}
+	}
 	short := c.made("denied", CaseOptions{})
 	short["records"], short["held"] = short["records"].([]any)[:2], map[string]any{"state": "held"}
-	delete(short, "decided")
-	delete(short, "deletion")
-	if out, ok := c.check(short); !ok || !strings.Contains(out, "held, as far as these records say") || !strings.Contains(out, "not checked: whether the log has other or later records") {
-		t.Errorf("without its end: %v %s", ok, out)
+	for _, name := range []string{"decided", "deletion", "head"} {
+		delete(short, name)
 	}
+	if out, ok := c.check(short); ok || !strings.Contains(out, "no head, so its end may be cut off") {
+		t.Errorf("without its end and its head: %v %s", ok, out)
+	}
+	c.flags = []string{"--unsigned"}
+	if out, ok := c.check(short); !ok || !strings.Contains(out, "held, as far as these records say") || !strings.Contains(out, "not checked: whether the log has other or later records") {
+		t.Errorf("without its end, accepted: %v %s", ok, out)
+	}
+	c.flags = nil
 	// A member twice, and a key that signed nothing.
 	b, err := json.Marshal(c.made("held", CaseOptions{}))
 	must(t, err)

@@ -221,7 +221,7 @@ func (f *filled) page(path string) string {
 // session begins a session by a link, once; a request that ends it has a new one.
 func (f *filled) session() string {
 	if f.secret == "" {
-		secret, _, err := f.signIns.Begin(f.b.Context(), "ana", nil, signin.ByLink)
+		secret, _, err := f.signIns.Begin(f.b.Context(), signin.Session{Person: "ana", How: signin.ByLink})
 		if err != nil {
 			f.b.Fatal(err)
 		}

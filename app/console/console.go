@@ -51,7 +51,7 @@ type Options struct {
 
 	SignIns *signin.Book       // nil: no one can sign in
 	Links   bool               // a one-time link signs in: for consoles on loopback only
-	Tokens  auth.Authenticator // exchanges bearer tokens; nil: not
+	Tokens  auth.Authenticator // exchanges bearer tokens; it is an auth.Rechecker too; nil: not
 	OpenID  *OpenID            // nil: no provider; it needs URL
 	Grants  []Grant            // who has which role; no grants: only a link signs in
 
@@ -102,6 +102,8 @@ type Console struct {
 	still  func(*http.Request) (Person, error) // who, where asking is no use of the session
 
 	provider *provider // nil: none
+	recheck  auth.Rechecker
+	door     func(http.Handler) http.Handler // limits by address
 	live     hub
 	attempts *rate.Limiter // logins that come back from the provider
 	failures *rate.Limiter // tokens and links that are not valid
@@ -132,6 +134,9 @@ func New(o Options) (*Console, error) {
 		}
 		c.provider = &provider{OpenID: *o.OpenID, back: strings.TrimRight(o.URL, "/") + Base + "login/return"}
 	}
+	if err := c.openDoor(); err != nil {
+		return nil, err
+	}
 	if o.SignIns == nil && (o.Links || o.Tokens != nil || o.OpenID != nil) {
 		return nil, errors.New("console: people cannot sign in without a store of sessions")
 	}
@@ -143,7 +148,11 @@ func New(o Options) (*Console, error) {
 		if r.least < Public || r.least > Admin || r.handle == nil {
 			return nil, fmt.Errorf("console: the route %s has no role or no handler", r.pattern)
 		}
-		c.mux.Handle(r.full(), c.endpoint(r))
+		h := c.endpoint(r)
+		if r.door {
+			h = c.door(h)
+		}
+		c.mux.Handle(r.full(), h)
 	}
 	c.mux.Handle("GET "+assetBase, c.files)
 	c.mux.Handle(Base, c.endpoint(route{least: Viewer, handle: func(*Console, *request) answer { return notFound() }}))

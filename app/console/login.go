@@ -5,6 +5,7 @@ package console
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ type Act struct {
 // Acts that packages beside this one record or watch.
 const (
 	DidSignIn = "signed-in"
-	DidRevoke = "revoked" // by an operator who ends a session; the person is the one whose session it was
+	DidRevoke = "revoked" // by an operator who ends a session, or by the configuration; the person is the one whose session it was
 )
 
 // Acts and reasons that are recorded.
@@ -52,6 +53,72 @@ func (c *Console) record(ctx context.Context, a Act) {
 	if c.opt.Record != nil {
 		c.opt.Record(ctx, a)
 	}
+}
+
+// Limits of one address, IPv4 or the /64 of IPv6. Behind a proxy, all people have one address.
+const (
+	doorRate       = 2 // a second
+	doorBurst      = 40
+	doorConcurrent = 16
+)
+
+// openDoor makes what stands before the ways of signing in.
+func (c *Console) openDoor() (err error) {
+	if c.opt.Tokens != nil {
+		var ok bool
+		if c.recheck, ok = c.opt.Tokens.(auth.Rechecker); !ok {
+			return errors.New("console: tokens that cannot be checked again make no sessions")
+		}
+	}
+	c.door, err = auth.NewLimit(auth.Limits{Rate: doorRate, Burst: doorBurst, Concurrent: doorConcurrent, Refuse: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		tooMany().write(c, w, &request{Request: r, now: c.opt.Now(), body: w})
+	})})
+	return err
+}
+
+// inForce reports whether the configuration would still let the person sign in, and returns the session with the
+// scopes that the person has by it.
+func (c *Console) inForce(s signin.Session) (signin.Session, bool) {
+	switch s.How {
+	case signin.ByLink:
+		return s, c.opt.Links
+	case signin.ByToken:
+		if c.recheck == nil {
+			return s, false
+		}
+		p, ok := c.recheck.Recheck(auth.Principal{ID: s.Person, Scopes: s.Scopes, Source: s.Source})
+		s.Scopes = p.Scopes
+		return s, ok
+	case signin.ByOpenID:
+		return s, c.provider != nil && s.Source == c.provider.source()
+	}
+	return s, false
+}
+
+// EndRefused ends the sessions of people whom the configuration in force would not let sign in: their token, its issuer, the
+// provider or their last role is gone from it. Sessions of links are those of another console, perhaps, and stay.
+func (c *Console) EndRefused(ctx context.Context) error {
+	if c.opt.SignIns == nil {
+		return nil
+	}
+	all, err := c.opt.SignIns.List(ctx)
+	if err != nil {
+		return fmt.Errorf("console: list the sessions: %w", err)
+	}
+	for _, s := range all {
+		now, ok := c.inForce(s)
+		if s.How == signin.ByLink || ok && c.granted(now).Role >= Viewer {
+			continue
+		}
+		if err := c.opt.SignIns.End(ctx, s.Name); errors.Is(err, signin.ErrNone) {
+			continue
+		} else if err != nil {
+			return fmt.Errorf("console: end a session: %w", err)
+		}
+		c.opt.Log.Info("console: a session has ended, since the configuration does not let the person in any more", "person", s.Person, "how", string(s.How))
+		c.record(ctx, Act{Did: DidRevoke, How: s.How, Person: s.Person})
+	}
+	return nil
 }
 
 // granted returns the person of a session by the grants in force.
@@ -138,19 +205,24 @@ func (c *Console) sessionOf(r *http.Request, find func(context.Context, string) 
 	if err != nil {
 		return Person{}, err
 	}
+	s, ok := c.inForce(s)
+	if !ok {
+		return Person{}, ErrNoSession
+	}
 	return c.granted(s), nil
 }
 
-// begin makes a session with a new secret, and ends the one that the browser had. Scopes without a grant are
-// not kept.
-func (c *Console) begin(q *request, person string, scopes []string, how signin.How) (*http.Cookie, answer) {
-	person, ok := personName(person)
-	scopes = slices.DeleteFunc(slices.Clone(scopes), func(s string) bool {
-		return !slices.ContainsFunc(c.opt.Grants, func(g Grant) bool { return g.Scope == s })
+// begin makes a session with a new secret for the person that s has, and ends the one that the browser had. Scopes
+// without a grant are not kept.
+func (c *Console) begin(q *request, s signin.Session) (*http.Cookie, answer) {
+	var ok bool
+	s.Person, ok = personName(s.Person)
+	s.Scopes = slices.DeleteFunc(slices.Clone(s.Scopes), func(scope string) bool {
+		return !slices.ContainsFunc(c.opt.Grants, func(g Grant) bool { return g.Scope == scope })
 	})
-	if !ok || c.granted(signin.Session{Scopes: scopes, How: how}).Role < Viewer {
-		c.opt.Log.Warn("console: a person signed in who has no role", "how", string(how))
-		c.record(q.Context(), Act{Did: didRefuse, How: how, Person: person, Why: whyNoGrant})
+	if !ok || c.granted(s).Role < Viewer {
+		c.opt.Log.Warn("console: a person signed in who has no role", "how", string(s.How))
+		c.record(q.Context(), Act{Did: didRefuse, How: s.How, Person: s.Person, Why: whyNoGrant})
 		return nil, noGrant()
 	}
 	if old, err := c.identify(q.Request); err == nil && old.session != "" {
@@ -158,12 +230,15 @@ func (c *Console) begin(q *request, person string, scopes []string, how signin.H
 			return nil, failed(err)
 		}
 	}
-	secret, _, err := c.opt.SignIns.Begin(q.Context(), person, scopes, how)
-	if err != nil {
+	secret, _, err := c.opt.SignIns.Begin(q.Context(), s)
+	if errors.Is(err, signin.ErrFull) {
+		c.opt.Log.Warn("console: a person could not sign in, since other people have all sessions", "person", s.Person, "most", signin.MaxSessions)
+		return nil, noRoom()
+	} else if err != nil {
 		return nil, failed(err)
 	}
-	c.opt.Log.Info("console: a person signed in", "person", person, "how", string(how))
-	c.record(q.Context(), Act{Did: DidSignIn, How: how, Person: person})
+	c.opt.Log.Info("console: a person signed in", "person", s.Person, "how", string(s.How))
+	c.record(q.Context(), Act{Did: DidSignIn, How: s.How, Person: s.Person})
 	return c.cookie(q.Request, secret), nil
 }
 
@@ -209,7 +284,7 @@ func (c *Console) byToken(q *request) answer {
 	case err != nil:
 		return failed(err)
 	}
-	ck, refused := c.begin(q, p.ID, p.Scopes, signin.ByToken)
+	ck, refused := c.begin(q, signin.Session{Person: p.ID, Scopes: p.Scopes, How: signin.ByToken, Source: p.Source, Until: p.Until})
 	if refused != nil {
 		return refused
 	}
@@ -235,7 +310,7 @@ func (c *Console) byLink(q *request) answer {
 	case err != nil:
 		return failed(err)
 	}
-	ck, refused := c.begin(q, person, nil, signin.ByLink)
+	ck, refused := c.begin(q, signin.Session{Person: person, How: signin.ByLink})
 	if refused != nil {
 		return refused
 	}

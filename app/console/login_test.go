@@ -192,6 +192,15 @@ func TestFixation(t *testing.T) {
 // knownTokens is an authenticator of a few tokens.
 type knownTokens map[string]auth.Principal
 
+func (k knownTokens) Recheck(p auth.Principal) (auth.Principal, bool) {
+	for _, now := range k {
+		if now.Source == p.Source {
+			return now, true
+		}
+	}
+	return auth.Principal{}, false
+}
+
 func (k knownTokens) Authenticate(r *http.Request) (auth.Principal, error) {
 	p, ok := k[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
 	if !ok {
@@ -203,7 +212,7 @@ func (k knownTokens) Authenticate(r *http.Request) (auth.Principal, error) {
 // TestToken: a token is exchanged for a session with the roles of its scopes, and one without a role is refused.
 func TestToken(t *testing.T) {
 	l := newLoginTest(t, func(o *Options) {
-		o.Tokens = knownTokens{"good": {ID: "corp|ben", Scopes: []string{"mail-reviewers", "everything-else"}}, "none": {ID: "eve", Scopes: []string{"mcp"}}}
+		o.Tokens = knownTokens{"good": {ID: "corp|ben", Scopes: []string{"mail-reviewers", "everything-else"}, Source: auth.Source{1}}, "none": {ID: "eve", Scopes: []string{"mcp"}, Source: auth.Source{2}}}
 		o.Grants = []Grant{{"viewers", Viewer, nil}, {"mail-reviewers", Reviewer, []string{"mail"}}, {"admins", Admin, nil}}
 	})
 	v := visitor(t)
@@ -234,6 +243,131 @@ func TestToken(t *testing.T) {
 		t.Errorf("after the grants are gone: %d", r.StatusCode)
 	}
 }
+
+// TestSessionFollowsToken: a session ends with the token that made it. Where the configuration takes the token away or gives it
+// another role, that counts at once, and EndRefused ends the session.
+func TestSessionFollowsToken(t *testing.T) {
+	tokens := knownTokens{}
+	l := newLoginTest(t, func(o *Options) {
+		o.Tokens = tokens
+		o.Grants = []Grant{{"viewers", Viewer, nil}, {"admins", Admin, nil}}
+	})
+	tokens["ana"] = auth.Principal{ID: "ana", Scopes: []string{"admins"}, Source: auth.Source{1}, Until: l.now.Add(5 * time.Minute)}
+	tokens["ben"] = auth.Principal{ID: "ben", Scopes: []string{"viewers"}, Source: auth.Source{2}}
+	people := map[string]*http.Client{}
+	in := func(name string) {
+		t.Helper()
+		people[name] = visitor(t)
+		if r := l.send(t, people[name], "login/token", url.Values{"token": {name}}); r.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %d", name, r.StatusCode)
+		}
+	}
+	want := func(name, path string, status int) {
+		t.Helper()
+		if r := l.send(t, people[name], path, nil); r.StatusCode != status {
+			t.Errorf("%s: %s: %d, want %d", name, path, r.StatusCode, status)
+		}
+	}
+	in("ana")
+	in("ben")
+	want("ana", "policy", http.StatusOK)
+	l.now = l.now.Add(5 * time.Minute)
+	want("ana", "policy", http.StatusUnauthorized) // the token has ended, and the session with it
+	want("ben", "policy", http.StatusOK)
+
+	tokens["ben"] = auth.Principal{ID: "ben", Scopes: []string{"admins"}, Source: auth.Source{2}}
+	want("ben", "review", http.StatusOK)
+	tokens["ben"] = auth.Principal{ID: "ben", Scopes: []string{"viewers"}, Source: auth.Source{2}}
+	want("ben", "review", http.StatusForbidden)
+
+	link, err := l.book.NewLink(t.Context(), "carol")
+	if err != nil {
+		t.Fatal(err)
+	}
+	people["carol"] = visitor(t)
+	l.send(t, people["carol"], "link", url.Values{"t": {link}})
+	l.acts = nil
+	if err := l.EndRefused(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want("ben", "policy", http.StatusOK)
+	delete(tokens, "ben")
+	want("ben", "policy", http.StatusUnauthorized)
+	if err := l.EndRefused(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l.did(t, Act{Did: DidRevoke, How: signin.ByToken, Person: "ben"})
+	tokens["ben"] = auth.Principal{ID: "ben", Scopes: []string{"viewers"}, Source: auth.Source{2}}
+	want("ben", "policy", http.StatusUnauthorized) // it does not come back with the token
+	want("carol", "policy", http.StatusOK)
+	l.opt.Links = false
+	want("carol", "policy", http.StatusUnauthorized)
+	if err := l.EndRefused(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := l.book.List(t.Context()); err != nil || len(list) != 1 { // perhaps of a console on this machine
+		t.Errorf("%d sessions, %v", len(list), err)
+	}
+	if _, err := New(Options{SignIns: l.book, Tokens: struct{ auth.Authenticator }{tokens}}); err == nil {
+		t.Error("a console takes tokens that cannot be checked again")
+	}
+}
+
+// TestDoor: each way of signing in is limited by address, with a page that says so. Another address signs in meanwhile.
+func TestDoor(t *testing.T) {
+	for _, way := range []struct {
+		method, path, form string
+	}{
+		{"GET", "link?t=" + strings.Repeat("A", 43), ""}, {"POST", "link", "t=x"}, {"POST", "login/token", "token=x"}, {"GET", "login/openid", ""}, {"GET", "login/return?code=x&state=y", ""},
+	} {
+		down := httptest.NewServer(http.NotFoundHandler())
+		down.Close()
+		l := newLoginTest(t, func(o *Options) {
+			o.Tokens, o.URL, o.OpenID = knownTokens{}, "http://localhost:7420", &OpenID{Issuer: down.URL, ClientID: "pellucid"}
+		})
+		from := func(addr string) *httptest.ResponseRecorder {
+			r := httptest.NewRequest(way.method, Base+way.path, strings.NewReader(way.form))
+			if r.RemoteAddr = addr; way.form != "" {
+				r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			}
+			w := httptest.NewRecorder()
+			l.ServeHTTP(w, r)
+			return w
+		}
+		refused := 0
+		for range 3 * doorBurst {
+			if w := from("192.0.2.1:999"); w.Code == http.StatusTooManyRequests && w.Header().Get("Retry-After") != "" && w.Header().Get("Content-Security-Policy") == policy {
+				refused++
+				if page := w.Body.String(); !strings.Contains(page, "too many attempts to sign in") || strings.Contains(page, "192.0.2.1") {
+					t.Fatalf("%s: the page says %s", way.path, page)
+				}
+			}
+		}
+		if refused < doorBurst { // the rest came in while the machine was slow
+			t.Errorf("%s: %d of %d refused", way.path, refused, 3*doorBurst)
+		}
+		if w := from("198.51.100.7:999"); way.path != "login/token" && way.path != "link" && w.Code == http.StatusTooManyRequests {
+			t.Errorf("%s: another address is refused too", way.path)
+		}
+	}
+}
+
+// TestFull: a person for whom no session is left is told so.
+func TestFull(t *testing.T) {
+	l := newLoginTest(t)
+	l.opt.SignIns.Store = fullStore{l.opt.SignIns.Store}
+	secret, err := l.book.NewLink(t.Context(), "ana")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := l.send(t, visitor(t), "link", url.Values{"t": {secret}}); r.StatusCode != http.StatusServiceUnavailable || len(r.Cookies()) != 0 {
+		t.Errorf("%d, %v", r.StatusCode, r.Cookies())
+	}
+}
+
+type fullStore struct{ signin.Store }
+
+func (fullStore) PutSignIn(context.Context, signin.Session, int, int) error { return signin.ErrFull }
 
 // TestGrants: roles and servers of several grants.
 func TestGrants(t *testing.T) {
@@ -308,13 +442,14 @@ func TestAttempts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := visitor(t)
-	v.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	if r := l.send(t, v, "link", url.Values{"t": {secret}}); r.StatusCode != http.StatusSeeOther {
-		t.Errorf("a valid link after failures of others: %d", r.StatusCode)
+	r := httptest.NewRequest("POST", Base+"link", strings.NewReader(url.Values{"t": {secret}}.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	w := httptest.NewRecorder()
+	if l.ServeHTTP(w, r); w.Code != http.StatusSeeOther {
+		t.Errorf("a valid link after failures of others: %d", w.Code)
 	}
 	for range 60 {
-		if r, _ := l.do("POST", "link", url.Values{}, "Sec-Fetch-Site", "cross-site"); r.StatusCode != http.StatusForbidden {
+		if r, _ := l.do("POST", "logout", url.Values{}, "Sec-Fetch-Site", "cross-site"); r.StatusCode != http.StatusForbidden {
 			t.Errorf("another site: %d", r.StatusCode)
 		}
 	}

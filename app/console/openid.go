@@ -43,6 +43,16 @@ type provider struct {
 
 	mu    sync.Mutex
 	known *oidc.Provider
+	away  error     // of the last attempt, where it failed
+	asked time.Time // then
+}
+
+// askEvery is how long a provider that did not answer is not asked again.
+const askEvery = 3 * time.Second
+
+// source names the provider in a session, which ends where another one takes its place.
+func (p *provider) source() [sha256.Size]byte {
+	return sha256.Sum256([]byte("provider " + p.Issuer + " " + p.ClientID))
 }
 
 func (p *provider) context(ctx context.Context) context.Context {
@@ -58,6 +68,15 @@ func (p *provider) metadata() (*oidc.Provider, error) {
 	if p.known != nil {
 		return p.known, nil
 	}
+	if p.away != nil && time.Since(p.asked) < askEvery {
+		return nil, p.away
+	}
+	p.known, p.away = p.ask()
+	p.asked = time.Now()
+	return p.known, p.away
+}
+
+func (p *provider) ask() (*oidc.Provider, error) {
 	// The provider is kept, and with it this context: its keys are fetched again long after this request.
 	ctx := p.context(context.Background())
 	asked := make(chan struct{})
@@ -72,7 +91,6 @@ func (p *provider) metadata() (*oidc.Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("console: read the metadata of the provider: %w", err)
 	}
-	p.known = known
 	return known, nil
 }
 
@@ -150,9 +168,6 @@ func (c *Console) fromProvider(q *request) answer {
 	if c.provider == nil {
 		return notFound()
 	}
-	if !c.attempts.Allow() {
-		return tooMany()
-	}
 	done := c.loginCookie(q.Request, "")
 	refuse := func(says Own, err error) answer {
 		s := state{status: http.StatusForbidden, title: "Not signed in", says: says, why: "Nothing was changed.", kind: "denied", to: pathTo("login"), toWord: "Try again"}
@@ -174,44 +189,49 @@ func (c *Console) fromProvider(q *request) answer {
 	if query.Get("code") == "" {
 		return refuse("The provider did not sign you in.", errors.New("the provider answered without a code"))
 	}
+	if !c.attempts.Allow() {
+		return tooMany()
+	}
 	of, err := c.provider.metadata()
 	if err != nil {
 		return providerAway(err)
 	}
-	person, groups, err := c.provider.claims(q.Context(), of, query.Get("code"), p)
+	s, err := c.provider.claims(q.Context(), of, query.Get("code"), p)
 	if err != nil {
 		return refuse("The provider did not say who you are.", err)
 	}
-	session, refused := c.begin(q, person, groups, signin.ByOpenID)
+	session, refused := c.begin(q, s)
 	if refused != nil {
 		return withCookies{refused, []*http.Cookie{done}}
 	}
 	return withCookies{landing{}, []*http.Cookie{done, session}}
 }
 
-// claims exchanges the code and returns the name and the groups of the person.
-func (p *provider) claims(ctx context.Context, of *oidc.Provider, code string, login pending) (person string, groups []string, err error) {
+// claims exchanges the code and returns a session of the person that ends with the id_token.
+func (p *provider) claims(ctx context.Context, of *oidc.Provider, code string, login pending) (s signin.Session, err error) {
 	ctx = p.context(ctx)
 	token, err := p.config(of).Exchange(ctx, code, oauth2.VerifierOption(login.derive("verifier")))
 	if err != nil {
-		return "", nil, fmt.Errorf("exchange the code: %w", err)
+		return s, fmt.Errorf("exchange the code: %w", err)
 	}
 	raw, ok := token.Extra("id_token").(string)
 	if !ok {
-		return "", nil, errors.New("the answer has no id_token")
+		return s, errors.New("the answer has no id_token")
 	}
 	id, err := of.Verifier(&oidc.Config{ClientID: p.ClientID}).Verify(ctx, raw)
 	if err != nil {
-		return "", nil, fmt.Errorf("check the id_token: %w", err)
+		return s, fmt.Errorf("check the id_token: %w", err)
 	}
 	if subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(login.derive("nonce"))) != 1 {
-		return "", nil, errors.New("the nonce of the id_token is another one")
+		return s, errors.New("the nonce of the id_token is another one")
 	}
 	var all map[string]any
 	if err := id.Claims(&all); err != nil {
-		return "", nil, fmt.Errorf("read the claims: %w", err)
+		return s, fmt.Errorf("read the claims: %w", err)
 	}
-	return p.person(all)
+	s = signin.Session{How: signin.ByOpenID, Source: p.source(), Until: id.Expiry}
+	s.Person, s.Scopes, err = p.person(all)
+	return s, err
 }
 
 func (p *provider) person(all map[string]any) (person string, groups []string, err error) {

@@ -14,11 +14,11 @@ import (
 
 var loginRoutes = []route{
 	{pattern: "GET login", least: Public, handle: func(*Console, *request) answer { return signInAnswer{http.StatusOK} }},
-	{pattern: "GET link", least: Public, handle: (*Console).link},
-	{pattern: "POST link", least: Public, handle: (*Console).byLink},
-	{pattern: "POST login/token", least: Public, handle: (*Console).byToken},
-	{pattern: "GET login/openid", least: Public, handle: (*Console).toProvider},
-	{pattern: "GET login/return", least: Public, handle: (*Console).fromProvider},
+	{pattern: "GET link", least: Public, handle: (*Console).link, door: true},
+	{pattern: "POST link", least: Public, handle: (*Console).byLink, door: true},
+	{pattern: "POST login/token", least: Public, handle: (*Console).byToken, door: true},
+	{pattern: "GET login/openid", least: Public, handle: (*Console).toProvider, door: true},
+	{pattern: "GET login/return", least: Public, handle: (*Console).fromProvider, door: true},
 	{pattern: "POST logout", least: Viewer, handle: (*Console).signOut},
 }
 
@@ -93,5 +93,11 @@ func noGrant() state {
 
 // tooMany is the state of too many attempts to sign in.
 func tooMany() state {
-	return state{status: http.StatusTooManyRequests, title: "Too many attempts", says: "Too many people try to sign in at this moment.", why: "Try again in a few seconds."}
+	return state{status: http.StatusTooManyRequests, title: "Too many attempts", says: "There were too many attempts to sign in, from your network or in all. This one was not looked at.", why: "Try again in a few seconds.", kind: "held"}
+}
+
+// noRoom is the state of a person for whom no session is left.
+func noRoom() state {
+	return state{status: http.StatusServiceUnavailable, title: "No session is left", says: "Other people have all the sessions that there may be. You are not signed in.",
+		why: "Sessions end when they are not used. An operator sees and ends them by this command:", command: "pellucid console sessions list", stored: true, kind: "held"}
 }

@@ -61,9 +61,16 @@ func (p Person) seen(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !p.Sees(name) })
 }
 
-// decidesPin reports whether the person may decide about it.
+// decidesPin reports whether the person may decide about it: about every server that has this pin, since the decision counts
+// for all of them. It has to be asked before names are left out.
 func (p Person) decidesPin(pin *surface.Pin) bool {
-	return p.Decides(pin.Server) || slices.ContainsFunc(pin.Names, p.Decides)
+	switch n := len(pin.Names); {
+	case n == 0:
+		return p.Decides(pin.Server)
+	case n >= surface.MaxNames: // there may be names that it does not list
+		return p.AllServers && p.Decides(pin.Server)
+	}
+	return !slices.ContainsFunc(pin.Names, func(name string) bool { return !p.Decides(name) })
 }
 
 // servers lists what is pinned.
@@ -105,25 +112,33 @@ func (c *Console) servers(q *request) answer {
 	return page("Servers", v)
 }
 
+// A pinOfPath is the pin that a path names, with the names that the person may see.
+type pinOfPath struct {
+	surface.Pin
+	place   Pins
+	decides bool // the person may decide about it
+}
+
 // pinOf finds the pin that a path names, where the person may see it.
-func (c *Console) pinOf(q *request) (Pins, surface.Pin, answer) {
+func (c *Console) pinOf(q *request) (x pinOfPath, no answer) {
 	if !utf8.ValidString(q.PathValue("server")) { // a store refuses such a key
-		return nil, surface.Pin{}, notFound()
+		return x, notFound()
 	}
 	for _, place := range c.opt.Pins {
 		pin, err := place.Get(q.Context(), q.PathValue("server"))
 		if errors.Is(err, surface.ErrNotPinned) {
 			continue
 		} else if err != nil {
-			return nil, pin, failed(err)
+			return x, failed(err)
 		}
 		if !q.who.seesPin(&pin) {
-			return nil, pin, notYours()
+			return x, notYours()
 		}
-		pin.Names = q.who.seen(pin.Names)
-		return place, pin, nil
+		x = pinOfPath{pin, place, q.who.decidesPin(&pin)}
+		x.Names = q.who.seen(x.Names)
+		return x, nil
 	}
-	return nil, surface.Pin{}, notFound()
+	return x, notFound()
 }
 
 type serverView struct {
@@ -187,12 +202,12 @@ type approvedView struct {
 const maxItems = 200
 
 func (c *Console) server(q *request) answer {
-	_, pin, no := c.pinOf(q)
+	pin, no := c.pinOf(q)
 	if no != nil {
 		return no
 	}
 	v := serverView{Name: marked.Identifier(pin.Name()), Identity: marked.Identifier(pin.Server), Since: minute(pin.Since), Refuses: pin.Rejected != "",
-		Rejected: marked.Of(pin.Rejected), Refused: minute(pin.RejectedAt), MayDecide: q.who.decidesPin(&pin), Decide: pathTo("servers/" + segment(pin.Server) + "/decide")}
+		Rejected: marked.Of(pin.Rejected), Refused: minute(pin.RejectedAt), MayDecide: pin.decides, Decide: pathTo("servers/" + segment(pin.Server) + "/decide")}
 	for _, name := range pin.Names[min(1, len(pin.Names)):] {
 		v.Others = append(v.Others, marked.Identifier(name))
 	}
@@ -212,7 +227,7 @@ func (c *Console) server(q *request) answer {
 		}
 	}
 	v.Waiting = count(int64(waiting))
-	v.Items = itemGroups(&pin)
+	v.Items = itemGroups(&pin.Pin)
 	var err error
 	if v.History, err = c.history(q.Context(), pin.Names); err != nil {
 		return failed(err)
@@ -271,20 +286,20 @@ func itemGroups(pin *surface.Pin) (out []itemGroup) {
 
 // decideItem approves or blocks the version of an item that the page showed.
 func (c *Console) decideItem(q *request) answer {
-	place, pin, no := c.pinOf(q)
+	pin, no := c.pinOf(q)
 	if no != nil {
 		return no
 	}
-	if !q.who.decidesPin(&pin) {
-		return notYours()
+	if !pin.decides {
+		return notYourPin()
 	}
 	if err := q.ParseForm(); err != nil {
 		return failed(err)
 	}
 	// The digest names the version: what the server says by now may be another.
-	digest, do := q.PostForm.Get("digest"), place.Approve
+	digest, do := q.PostForm.Get("digest"), pin.place.Approve
 	if q.PostForm.Get("verb") == "block" {
-		do = place.Block
+		do = pin.place.Block
 	} else if q.PostForm.Get("verb") != "approve" {
 		return notFound()
 	}
@@ -302,6 +317,12 @@ func (c *Console) decideItem(q *request) answer {
 		return seeOther(pathTo("servers/" + segment(pin.Server)))
 	}
 	return moved(pin.Server)
+}
+
+// notYourPin is the state of a decision about servers of which the person does not review each.
+func notYourPin() state {
+	return state{status: http.StatusForbidden, title: "No right", says: "This decision counts for every server that is run by this command or URL, and you do not review all of them.",
+		why: "An operator says in the configuration, under console, which servers a reviewer decides about."}
 }
 
 // moved is the state of a decision about a version that the server no longer shows.

@@ -212,6 +212,25 @@ func TestServersOfOneCommand(t *testing.T) {
 			t.Errorf("%s: %d, or it shows the other server", path, res.StatusCode)
 		}
 	}
+	// A decision counts for both, so it needs the right to both.
+	decide := func(p Person) (int, bool) {
+		r.as(p)
+		_, page := r.get("servers/stdio:hr")
+		res, _ := r.post("servers/stdio:hr/decide", url.Values{"verb": {"approve"}, "digest": {r.digest.String()}})
+		return res.StatusCode, strings.Contains(page, `value="approve"`)
+	}
+	if _, err := surface.NewPins(r.store, nil).Admit(t.Context(), "stdio:hr", "stdio:hr", saying(t, "read", "Reads more.")); err != nil {
+		t.Fatal(err)
+	}
+	before := r.standing(t)
+	for _, servers := range [][]string{{"hr"}, {"zed"}, {"stdio:hr"}} {
+		if status, offered := decide(Person{ID: "z", Role: Reviewer, Servers: servers}); status != http.StatusForbidden || offered || r.standing(t) != before {
+			t.Errorf("a reviewer of %v alone: %d, offered %v", servers, status, offered)
+		}
+	}
+	if status, offered := decide(Person{ID: "z", Role: Reviewer, Servers: []string{"hr", "zed"}}); status != http.StatusSeeOther || !offered || r.standing(t) == before {
+		t.Errorf("a reviewer of both: %d, offered %v", status, offered)
+	}
 	r.as(admin)
 	if res, page := r.get("servers/stdio:hr"); res.StatusCode != http.StatusOK || !strings.Contains(page, "server%3Ahr") {
 		t.Errorf("%d, or an admin does not see the history of hr", res.StatusCode)

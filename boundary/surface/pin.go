@@ -98,12 +98,12 @@ func newPin(server, transport string, s *Surface, now time.Time) Pin {
 	return p
 }
 
-// maxNames bounds the names of a pin; more than these are not kept.
-const maxNames = 16
+// MaxNames bounds the names of a pin; more than these are not kept.
+const MaxNames = 16
 
 // call adds a name; it reports whether that is new.
 func (p *Pin) call(name string) bool {
-	if name == "" || name == p.Server || slices.Contains(p.Names, name) || len(p.Names) >= maxNames {
+	if name == "" || name == p.Server || slices.Contains(p.Names, name) || len(p.Names) >= MaxNames {
 		return false
 	}
 	p.Names = append(p.Names, name)

@@ -26,9 +26,11 @@ func (ledgerCaseCmd) Help() string {
 	return `The file is JSON. It has the records of the decision with their proofs under one checkpoint, with the
 cosignatures of witnesses; the plain digests; what is still held, which stays encrypted to its
 reviewers unless --identity opens it; who decided; and, where what was held is destroyed or a person was
-forgotten, the record that proves it. Nothing stands in it that the records do not prove. A reader
+forgotten, the record that proves it. Nothing stands in it that the records do not prove. The key of the
+log signs all of it, so that a reader sees where something was left out later. A reader
 checks it without this program and without a network:
 python3 docs/spec/verify/verify.py case FILE KEY [WITNESS-KEY...].
+Where the key of the log is not on this machine the file is not signed, and the reader has to say --unsigned.
 The held text is third-party text: do not give it to a model.`
 }
 
@@ -52,6 +54,9 @@ func (c *ledgerCaseCmd) Run(e *env) error {
 	out, err := o.Case(c.DB, id)
 	if err != nil {
 		return err
+	}
+	if out.Head == "" {
+		fmt.Fprintln(e.Stderr, "The key of the log is not on this machine, so the case is not signed: a reader cannot see whether something was left out of it later, and has to say verify.py case --unsigned.")
 	}
 	write := func(w io.Writer) error { return terminal.WriteJSON(w, out) }
 	if c.Out == "" {

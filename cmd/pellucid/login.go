@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/keychain"
@@ -72,10 +73,13 @@ func (c *loginCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	store, err := openLogins()
+	dir, err := install.Open()
 	if err != nil {
 		return err
 	}
+	store := login.OpenStore(dir)
+	page := app.OpenPage{Dir: dir, Life: c.Timeout}
+	defer page.Remove()
 	place, err := c.place(store)
 	if err != nil {
 		return exit.With(exit.Config, err)
@@ -88,7 +92,7 @@ func (c *loginCmd) Run(e *env) error {
 	defer stop()
 	l, err := login.Run(ctx, login.Options{Server: at.url, Name: at.name, Principal: c.Principal, Header: at.header, Roots: at.tls.Authorities(), TLS: at.tls.Config(nil),
 		Issuer: c.Issuer, ClientID: c.ClientID, ClientSecret: secret, Scopes: c.Scope, Before: before,
-		Device: c.Device, Port: c.Port, Wait: c.Timeout, Show: func(p login.Prompt) { c.show(ctx, e, at.url, p) }})
+		Device: c.Device, Port: c.Port, Wait: c.Timeout, Show: func(p login.Prompt) { c.show(ctx, e, &page, at.url, p) }})
 	if err != nil {
 		return err
 	}
@@ -139,7 +143,7 @@ func (c *loginCmd) place(store *login.Store) (login.Place, error) {
 }
 
 // show tells the person where to log in, and opens the browser there.
-func (c *loginCmd) show(ctx context.Context, e *env, server string, p login.Prompt) {
+func (c *loginCmd) show(ctx context.Context, e *env, page *app.OpenPage, server string, p login.Prompt) {
 	server, _, _ = strings.Cut(server, "?") // a query may hold a key
 	// A name may stand in a project's file, and mean a server that the person does not expect.
 	fmt.Fprintf(e.Stderr, "Server that gets the token: %s\n", terminal.Inline(server))
@@ -152,23 +156,28 @@ func (c *loginCmd) show(ctx context.Context, e *env, server string, p login.Prom
 		return
 	}
 	fmt.Fprintf(e.Stderr, "Open this page to log in:\n%s\n", terminal.Inline(p.URL))
-	if !c.NoBrowser {
-		openBrowser(ctx, p.URL)
+	if c.NoBrowser {
+		return
 	}
+	file, err := page.Write(p.URL) // the address has the state and the challenge of this login
+	if err != nil {
+		fmt.Fprintf(e.Stderr, "No browser is opened, since the file for it cannot be written: %s\n", terminal.Inline(err.Error()))
+		return
+	}
+	openBrowser(ctx, file)
 }
 
-// openBrowser opens an address, which is https or http on this machine, or a file of ours. Every user of the machine can read
-// the arguments of a program, so an address with a secret stands in a file (app.ConsolePlan). Where opening fails the person
-// has the address on the screen.
-func openBrowser(ctx context.Context, address string) {
+// openBrowser opens a file of ours (app.OpenPage). Every user of the machine can read the arguments of a program, so
+// an address with a secret never is one. Where opening fails the person has the address on the screen.
+func openBrowser(ctx context.Context, file string) {
 	var cmd *exec.Cmd
 	switch runtime.GOOS {
 	case "darwin":
-		cmd = exec.CommandContext(ctx, "/usr/bin/open", address)
+		cmd = exec.CommandContext(ctx, "/usr/bin/open", file)
 	case "windows":
-		cmd = exec.CommandContext(ctx, "rundll32.exe", "url.dll,FileProtocolHandler", address)
+		cmd = exec.CommandContext(ctx, "rundll32.exe", "url.dll,FileProtocolHandler", file)
 	default:
-		cmd = exec.CommandContext(ctx, "xdg-open", address)
+		cmd = exec.CommandContext(ctx, "xdg-open", file)
 	}
 	if cmd.Start() == nil {
 		go cmd.Wait()

@@ -15,15 +15,32 @@ package auth
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"net/http"
 	"slices"
+	"time"
 )
 
 // A Principal is who makes a request.
 type Principal struct {
 	ID     string   // stable, safe in a log line (validID)
 	Scopes []string // may be shared between requests: not to be changed
+
+	Until  time.Time // from when on the credential is not accepted; zero: it has no end
+	Source Source    // what of the configuration accepts it
+}
+
+// A Source names what accepts a credential: a token of a file, or an issuer. It is a digest, from which no secret
+// follows; zero: not known.
+type Source [sha256.Size]byte
+
+// A Rechecker says whether what an Authenticator has accepted would be accepted now. It is for what outlives the
+// request, as a session does: the configuration may have changed since.
+type Rechecker interface {
+	// Recheck returns the principal of a credential as the configuration has it now, and false where it is not
+	// accepted any more. The end of the credential is not looked at.
+	Recheck(p Principal) (Principal, bool)
 }
 
 // May reports whether p has the scope.
@@ -145,6 +162,18 @@ func (of anyOf) Authenticate(r *http.Request) (Principal, error) {
 		return Principal{}, err
 	}
 	return Principal{}, invalid("no tokens are configured")
+}
+
+// Recheck implements Rechecker.
+func (of anyOf) Recheck(p Principal) (Principal, bool) {
+	for _, a := range of {
+		if r, ok := a.(Rechecker); ok {
+			if now, ok := r.Recheck(p); ok {
+				return now, true
+			}
+		}
+	}
+	return Principal{}, false
 }
 
 // ResourceMetadata is the first one that there is.

@@ -4,6 +4,7 @@ package auth
 
 import (
 	"encoding/base64"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -130,6 +131,14 @@ func (c *claims) checkTimes(now time.Time, skew time.Duration) error {
 		return invalid("the token is not valid yet")
 	}
 	return nil
+}
+
+// until is when checkTimes begins to refuse the token.
+func (c *claims) until(skew time.Duration) time.Time {
+	const most = 253402300799 // the last second that RFC 3339 can write
+	seconds := math.Min(*c.exp, most)
+	whole := math.Floor(seconds)
+	return time.Unix(int64(whole), int64((seconds-whole)*1e9)).Add(skew)
 }
 
 // text reads the member of that name. Like those below it leaves dst alone where

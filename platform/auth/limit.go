@@ -26,6 +26,9 @@ type Limits struct {
 	// Limit at a time uses it: the one that was made last. nil: this process goes by itself.
 	Share *Share
 
+	// Refuse answers a request that is too much. Its header Retry-After is set. nil: the status 429 alone.
+	Refuse http.Handler
+
 	// principals is how many are told apart at one time, and as many again of
 	// those who are not authenticated; 10,000. Those beyond share one allowance.
 	principals int
@@ -70,7 +73,12 @@ func NewLimit(l Limits) (func(http.Handler) http.Handler, error) {
 				key = prefix(l.clientAddr(r))
 			}
 			e, wait := t.enter(key, time.Now())
-			if e == nil {
+			switch {
+			case e == nil && l.Refuse != nil:
+				comeAgain(w, wait)
+				l.Refuse.ServeHTTP(w, r)
+				return
+			case e == nil:
 				tooSoon(w, http.StatusTooManyRequests, wait)
 				return
 			}

@@ -166,9 +166,14 @@ func retryAfter(err error) time.Duration {
 
 // tooSoon answers that the client may come again.
 func tooSoon(w http.ResponseWriter, status int, after time.Duration) {
+	comeAgain(w, after)
+	refuse(w, status)
+}
+
+// comeAgain says after which time.
+func comeAgain(w http.ResponseWriter, after time.Duration) {
 	seconds := min(max(1, math.Ceil(after.Seconds())), 3600)
 	w.Header().Set("Retry-After", strconv.Itoa(int(seconds)))
-	refuse(w, status)
 }
 
 // refuse answers with the status alone.

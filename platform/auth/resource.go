@@ -248,7 +248,7 @@ func (s *ResourceServer) verify(ctx context.Context, token string) (Principal, e
 	if !isSigned(token, h.alg, keys) {
 		return Principal{}, invalid("the token's signature is wrong")
 	}
-	p := Principal{ID: principalID(iss.name, c.sub), Scopes: c.scopes}
+	p := Principal{ID: principalID(iss.name, c.sub), Scopes: c.scopes, Source: s.source(c.iss), Until: c.until(s.skew)}
 	if slices.ContainsFunc(s.scopes, func(scope string) bool { return !p.May(scope) }) {
 		return Principal{}, &refusal{codeScope, "the token lacks a scope of the resource"}
 	}
@@ -263,6 +263,22 @@ func principalID(issuer, subject string) string {
 	}
 	digest := sha256.Sum256([]byte(subject))
 	return issuer + ":~" + base64.RawURLEncoding.EncodeToString(digest[:])
+}
+
+// source names an issuer of tokens for this server.
+func (s *ResourceServer) source(issuer string) Source {
+	return sha256.Sum256([]byte("issuer " + s.resource.String() + " " + issuer))
+}
+
+// Recheck implements Rechecker: an access token counts as long as its issuer is configured, under the name by which
+// the principal is known.
+func (s *ResourceServer) Recheck(p Principal) (Principal, bool) {
+	for url, iss := range s.issuers {
+		if s.source(url) == p.Source && strings.HasPrefix(p.ID, iss.name+":") {
+			return p, true
+		}
+	}
+	return Principal{}, false
 }
 
 // ResourceMetadata is the URL of the document that Metadata serves.

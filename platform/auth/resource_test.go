@@ -62,8 +62,21 @@ func TestResourceServer(t *testing.T) {
 	good := object{"iss": as.URL, "sub": "alice@example.org", "aud": testResource, "exp": 1_800_000_600, "iat": 1_800_000_000, "client_id": "c", "scope": "ground:query ground:feed"}
 	for _, sig := range []signer{ed, es, rs, ps} {
 		p, err := authenticate(s, sig.sign(t, sig.header(), good))
-		if err != nil || p.ID != "corp:alice@example.org" || !p.May("ground:feed") || p.May("ground:ingest") {
+		if err != nil || p.ID != "corp:alice@example.org" || !p.May("ground:feed") || p.May("ground:ingest") || !p.Until.Equal(time.Unix(1_800_000_600, 0).Add(s.skew)) {
 			t.Errorf("%s: %v, %v", sig.alg, p, err)
+		}
+		if again, ok := s.Recheck(p); !ok || again.ID != p.ID || !again.May("ground:feed") {
+			t.Errorf("%s: checked again: %v, %v", sig.alg, again, ok)
+		}
+		gone := o
+		gone.Issuers = []Issuer{{Name: "corp", URL: as.URL + "/other", JWKS: o.Issuers[0].JWKS}}
+		if _, ok := mustServer(t, gone).Recheck(p); ok {
+			t.Errorf("%s: known although its issuer is gone", sig.alg)
+		}
+		gone.Issuers = []Issuer{o.Issuers[0]}
+		gone.Issuers[0].Name = "other"
+		if _, ok := mustServer(t, gone).Recheck(p); ok {
+			t.Errorf("%s: known although its issuer has another name", sig.alg)
 		}
 	}
 	if got := as.hits.Load(); got != 2 {

@@ -86,6 +86,7 @@ func ParseTokens(src []byte, secret func(ref string) (string, error)) (Authentic
 			if e.expires, ok = rfc3339.Parse(*t.Expires); !ok {
 				mistake("expires", "not a time of RFC 3339: "+finding.Quote(*t.Expires))
 			}
+			e.principal.Until = e.expires
 		}
 		if digest, why := resolve(t.Token, secret); why != "" {
 			mistake("token", why)
@@ -93,6 +94,7 @@ func ParseTokens(src []byte, secret func(ref string) (string, error)) (Authentic
 			mistake("token", "the same secret as that of tokens["+strconv.Itoa(j)+"]")
 		} else {
 			seen[digest], e.digest = i, digest
+			e.principal.Source = sha256.Sum256(append([]byte("token "), digest[:]...))
 		}
 		out.entries = append(out.entries, e)
 	}
@@ -194,6 +196,17 @@ func (t *tokens) Authenticate(r *http.Request) (Principal, error) {
 		return Principal{}, invalid("the token has expired")
 	}
 	return e.principal, nil
+}
+
+// Recheck implements Rechecker: a token of the file counts as long as the file has it, for the principal and the scopes
+// that the file gives it now.
+func (t *tokens) Recheck(p Principal) (Principal, bool) {
+	for i := range t.entries {
+		if now := t.entries[i].principal; now.Source == p.Source && now.ID == p.ID {
+			return now, true
+		}
+	}
+	return Principal{}, false
 }
 
 // String says how many tokens there are and nothing else of them.

@@ -72,9 +72,12 @@ func TestParseTokens(t *testing.T) {
 		"bf4f1b2b0b822cd15d6c15b0f00a0865.a": "{ []}",
 	} {
 		p, err := get(token)
-		if fmt.Sprint(p) != want || (err == nil) != (p.ID != "") || err != nil && !errors.Is(err, ErrUnauthenticated) {
+		if fmt.Sprint("{", p.ID, " ", p.Scopes, "}") != want || (err == nil) != (p.ID != "") || err != nil && !errors.Is(err, ErrUnauthenticated) {
 			t.Errorf("Authenticate = %v, %v; want %s", p, err, want)
 		}
+	}
+	if p, err := get("bf4f1b2b0b822cd15d6c15b0f00a0865"); err != nil || !p.Until.Equal(now.Add(time.Second)) {
+		t.Errorf("the token ends at %v, %v", p.Until, err)
 	}
 	now = now.Add(time.Second)
 	if p, err := get("bf4f1b2b0b822cd15d6c15b0f00a0865"); !errors.Is(err, ErrUnauthenticated) || p.ID != "" {
@@ -82,6 +85,46 @@ func TestParseTokens(t *testing.T) {
 	}
 	if _, err := get("9f86d081884c7d659a2feaa0c55ad015"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRecheck: a token that has left the file is not accepted any more, and one that stays has the scopes of the file.
+func TestRecheck(t *testing.T) {
+	parse := func(src string) Authenticator {
+		t.Helper()
+		a, err := ParseTokens([]byte(src), testSecret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Any(a)
+	}
+	r := httptest.NewRequest("GET", "/", nil)
+	r.Header.Set("Authorization", "Bearer "+testSecrets["env:LAB1"])
+	before := parse(testTokens)
+	p, err := before.Authenticate(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, src string
+		want      string // the scopes; "": refused
+	}{
+		{"the same file", testTokens, "ground:query"},
+		{"other scopes", strings.Replace(testTokens, `["ground:query"], "token": "env:LAB1"`, `["console:admin"], "token": "env:LAB1"`, 1), "console:admin"},
+		{"removed", `{"tokens": [{"principal": "lab-2", "scopes": ["ground:query"], "token": "file:/lab2"}]}`, ""},
+		{"another token of the principal", `{"tokens": [{"principal": "lab-1", "scopes": ["ground:query"], "token": "env:LAB1B"}]}`, ""},
+		{"the token of another principal", `{"tokens": [{"principal": "lab-2", "scopes": ["ground:query"], "token": "env:LAB1"}]}`, ""},
+	} {
+		now, ok := parse(tt.src).(Rechecker).Recheck(p)
+		if ok != (tt.want != "") || strings.Join(now.Scopes, " ") != tt.want {
+			t.Errorf("%s: %v, %v", tt.name, now, ok)
+		}
+	}
+	if _, ok := Any().(Rechecker).Recheck(p); ok {
+		t.Error("no tokens know the principal")
+	}
+	if _, ok := before.(Rechecker).Recheck(Principal{ID: "lab-1"}); ok {
+		t.Error("a principal without a source is known")
 	}
 }
 

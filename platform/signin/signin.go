@@ -40,10 +40,13 @@ type Session struct {
 	Person string // a principal's name
 	Scopes []string
 	How    How
+	// Source names what of the configuration has accepted the person: a token, an issuer of tokens, or a provider. It is a
+	// digest, from which no secret follows; zero for a link.
+	Source [sha256.Size]byte
 
 	Began time.Time
 	Seen  time.Time // the last use, to about a minute
-	Until time.Time // the absolute end
+	Until time.Time // the absolute end: not after that of the credential by which the person has signed in
 }
 
 // A Store keeps sessions and links. What it is given holds no secret.
@@ -55,9 +58,9 @@ type Store interface {
 	// SpendSignInLink removes a link that is not over and returns its person, to one caller alone. The
 	// others get ErrNone.
 	SpendSignInLink(ctx context.Context, id ID, now time.Time) (person string, err error)
-	// PutSignIn keeps a new session. It ends sessions, so that the person has at most own and all people have at
-	// most most: first those of the same person, then those of the people with the most sessions; of each
-	// person, the session that was not used the longest ends first.
+	// PutSignIn keeps a new session. It ends sessions of the same person, so that the person has at most own and all
+	// people have at most most: those that were not used the longest. It ends no session of others; the error is
+	// ErrFull where that is not enough.
 	PutSignIn(ctx context.Context, s Session, own, most int) error
 	// SignIn returns the session with this id; ErrNone if there is none.
 	SignIn(ctx context.Context, id ID) (Session, error)
@@ -71,15 +74,20 @@ type Store interface {
 	SweepSignIns(ctx context.Context, now, idle time.Time) error
 }
 
-// ErrNone means that there is no such session or link, or that it is over.
-var ErrNone = errors.New("signin: no such session or link, or it is over")
+// Errors, to be compared with errors.Is.
+var (
+	// ErrNone means that there is no such session or link, or that it is over.
+	ErrNone = errors.New("signin: no such session or link, or it is over")
+	// ErrFull means that other people have all sessions that there may be.
+	ErrFull = errors.New("signin: other people have all the sessions that there may be")
+)
 
 // Times and bounds.
 const (
 	LinkLife = 2 * time.Minute
 	// MaxSessions is the number of sessions of an installation. Each costs a row.
-	MaxSessions = 1000
-	// MaxOwn is the number of sessions of one person: signing in often does not end the sessions of others.
+	MaxSessions = 10_000
+	// MaxOwn is the number of sessions of one person.
 	MaxOwn = 20
 
 	DefaultIdle = 30 * time.Minute
@@ -163,14 +171,17 @@ func IsSecret(s string) bool {
 	return ok
 }
 
-// Begin begins a session and returns the secret for the cookie.
-func (b *Book) Begin(ctx context.Context, person string, scopes []string, how How) (secret string, s Session, err error) {
+// Begin begins a session, of which s has the person, the scopes, how the person signed in, the source, and in Until
+// the end of the credential; zero: it has no end. It returns the secret for the cookie.
+func (b *Book) Begin(ctx context.Context, s Session) (secret string, _ Session, err error) {
 	now := b.now()
-	secret, id := newSecret()
+	secret, s.ID = newSecret()
 	var name [8]byte
 	_, _ = rand.Read(name[:])
-	s = Session{ID: id, Name: hex.EncodeToString(name[:]), Person: person, Scopes: scopes, How: how,
-		Began: now, Seen: now, Until: now.Add(orDefault(b.Life, DefaultLife))}
+	s.Name, s.Began, s.Seen = hex.EncodeToString(name[:]), now, now
+	if end := now.Add(orDefault(b.Life, DefaultLife)); s.Until.IsZero() || end.Before(s.Until) {
+		s.Until = end
+	}
 	if err := b.Store.SweepSignIns(ctx, now, now.Add(-orDefault(b.Idle, DefaultIdle))); err != nil {
 		return "", Session{}, err
 	}
@@ -201,11 +212,15 @@ func (b *Book) Peek(ctx context.Context, secret string) (Session, error) {
 	if err != nil {
 		return Session{}, err
 	}
-	now := b.now()
-	if !now.Before(s.Until) || now.Sub(s.Seen) >= orDefault(b.Idle, DefaultIdle) {
+	if b.over(&s, b.now()) {
 		return Session{}, ErrNone
 	}
 	return s, nil
+}
+
+// over reports whether the session has ended, by the times in force: they may be shorter than when it began.
+func (b *Book) over(s *Session, now time.Time) bool {
+	return !now.Before(s.Until) || now.Sub(s.Began) >= orDefault(b.Life, DefaultLife) || now.Sub(s.Seen) >= orDefault(b.Idle, DefaultIdle)
 }
 
 // List returns the sessions that are not over.
@@ -213,7 +228,7 @@ func (b *Book) List(ctx context.Context) ([]Session, error) {
 	all, err := b.Store.SignIns(ctx)
 	now, live := b.now(), []Session{}
 	for _, s := range all {
-		if now.Before(s.Until) && now.Sub(s.Seen) < orDefault(b.Idle, DefaultIdle) {
+		if !b.over(&s, now) {
 			live = append(live, s)
 		}
 	}

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A second verifier of Pellucid's evidence (docs/spec/evidence.md, version 0.1).
+"""A second verifier of Pellucid's evidence (docs/spec/evidence.md, version 0.1; cases: 0.2).
 
     verify.py log DIRECTORY VKEY [WITNESS-VKEY...]   an exported log
     verify.py proof FILE VKEY [WITNESS-VKEY...]      the proof of one record
-    verify.py case FILE VKEY [WITNESS-VKEY...]       everything about one decision
+    verify.py case [--unsigned] FILE VKEY [WITNESS-VKEY...]
+                                                     everything about one decision; --unsigned accepts a
+                                                     file without a head, which may lack a part
 
 It needs Python 3.8 and nothing else, and opens no network. What is wrong is printed,
 a line each; the exit code is then 1. The openings of a log are passed over, those of a case are checked.
@@ -14,7 +16,7 @@ from pathlib import Path
 
 PAYLOAD = "application/vnd.in-toto+json"
 PREDICATE = "https://github.com/pellucid-mcp/pellucid/evidence/v0.1"
-CASE = "https://github.com/pellucid-mcp/pellucid/case/v0.1"
+CASE = "https://github.com/pellucid-mcp/pellucid/case/v0."
 FAULTS = OSError, ValueError, KeyError, TypeError, AttributeError, struct.error, RecursionError
 LABEL = r"[A-Za-z0-9@][A-Za-z0-9@._/:+-]{0,127}"
 wrong = []
@@ -225,12 +227,31 @@ class Record:
         need(role in self.plain, "lacks the opening by which a digest is checked: " + role)
         return self.plain[role] == hashlib.sha256(content).hexdigest()
 
+def texts(value, path=""):
+    """The path and the SHA-256 of each text, as a head has them."""
+    if isinstance(value, str):
+        return f"{path} {hashlib.sha256(value.encode()).hexdigest()}\n"
+    pairs = sorted(value.items()) if isinstance(value, dict) else enumerate(value)
+    return "".join(texts(v, f"{path}/{k}") for k, v in pairs)
+
+def check_head(c, trusted, records):
+    """Nothing was taken out of the case, or put into it, since the key of the log has signed it."""
+    e = json.loads(c["head"])
+    sig, = e["signatures"]
+    body = b64(e["payload"])
+    need(any(signed_by(k, body, sig["keyid"], b64(sig["sig"])) for k in trusted), "has a head that the key of the log has not signed")
+    digest = hashlib.sha256(texts({k: v for k, v in c.items() if k != "head"}).encode()).hexdigest()
+    said = json.loads(body)["predicate"]
+    need(said.get("records") == len(records), "does not have as many records as its head says: something was left out or put in")
+    need(json.loads(body) == {"_type": "https://in-toto.io/Statement/v1", "predicate": {"id": c["id"], "records": len(records), "size": records[0].size},
+         "predicateType": c["type"], "subject": [{"digest": {"sha256": digest}, "name": "case"}]}, "is not as its head says: something was left out, put in or changed")
+
 GONE = {"result-denied": "denied", "result-expired": "expired", "result-taken": "taken", "principal-forgotten": "forgotten"}
-def check_case(path, trusted, witnesses):
+def check_case(path, trusted, witnesses, unsigned=False):
     raw = Path(path).read_bytes()
     need(len(raw) < 1 << 28, "is too long")
-    c = members(json.loads(raw, object_pairs_hook=once), ["type", "id", "records"], ["held", "decided", "deletion", "guard"])
-    need(c["type"] == CASE and re.fullmatch("[0-9a-f]{32}", c["id"]) and isinstance(c["records"], list) and c["records"], "is not a case of this format")
+    c = members(json.loads(raw, object_pairs_hook=once), ["type", "id", "records"], ["held", "decided", "deletion", "guard", "head"])
+    need(c["type"] in (CASE + "1", CASE + "2") and re.fullmatch("[0-9a-f]{32}", c["id"]) and isinstance(c["records"], list) and c["records"], "is not a case of this format")
     records = [Record(r, trusted, witnesses) for r in c["records"]]
     need(all(a.index < b.index for a, b in zip(records, records[1:])), "has records that are not in the order of the log")
     need(len({r.checkpoint for r in records}) == 1 and len({r.id for r in records}) == len(records), "has records of two checkpoints, or one twice")
@@ -245,6 +266,10 @@ def check_case(path, trusted, witnesses):
         need(r and r.kind in ("result-released", "result-denied") and r.shows("by", c["decided"]["by"].encode()), "names a person who did not decide")
     if "guard" in c:
         need(c["id"] in by_id and by_id[c["id"]].shows("output", b64(c["guard"])), "has another statement than the guard's")
+    if "head" in c:
+        check_head(c, trusted, records)
+    else:
+        need(unsigned, "has no head, so its end may be cut off: --unsigned accepts that")
     said = [f"record {r.index} of {r.size}: {r.kind} {r.says.get('verdict', '')}".strip() for r in records]
     if "deletion" in c:
         said.append(f"{c['deletion']['how']}: record {by_id[c['deletion']['record']].index} says that the content is destroyed")
@@ -253,7 +278,10 @@ def check_case(path, trusted, witnesses):
     if "encrypted" in c.get("held", {}):
         said.append("not checked: the held text, which is encrypted: it may be any text of that length")
     said += [f"not checked: which content and which people record {r.index} is about: its opening was erased or left out" for r in records if not r.is_open]
-    said.append("not checked: whether the log has other or later records about this decision, which the file leaves out")
+    if "head" in c:
+        said.append(f"signed by the key of the log: all that its first {records[0].size} records have about this decision; not checked: whether it has later ones")
+    else:
+        said.append("not checked: whether the log has other or later records about this decision, which the file leaves out")
     return f"case {c['id']}\n" + "\n".join(said)
 
 def check_held(c, records, gone):
@@ -280,7 +308,11 @@ def check_encrypted(b, n):
 
 def main(verb, where, vkey, *witnesses):
     try:
-        said = {"log": check_log, "proof": check_proof, "case": check_case}[verb](where, [Key(vkey)], [Key(w, 4) for w in witnesses])
+        of = check_case
+        if where == "--unsigned":
+            need(verb == "case" and witnesses, "takes no --unsigned, or lacks a key")
+            where, vkey, of, *witnesses = vkey, witnesses[0], lambda *a: check_case(*a, True), *witnesses[1:]
+        said = {"log": check_log, "proof": check_proof, "case": of}[verb](where, [Key(vkey)], [Key(w, 4) for w in witnesses])
     except FAULTS as e:
         problem("checkpoint" if verb == "log" else verb, e)
     print(f"{len(wrong)} problems" if wrong else f"ok: {said}")

@@ -1,0 +1,4 @@
+-- +goose Up
+-- What of the configuration has accepted a person who has signed in to the console.
+ALTER TABLE signins ADD COLUMN source BYTEA DEFAULT '' NOT NULL;
+INSERT INTO schema_steps (version, oldest) VALUES (20, 12);
