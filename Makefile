@@ -176,6 +176,15 @@ surface-figures:
 	go test -count=1 -v -run '^(TestInspectReal|TestInspectCorpora|TestLintCorpora)$$' ./boundary/surface
 	go test -run '^$$' -bench '^BenchmarkInspect$$' -benchtime $(BENCHTIME) -count 4 ./boundary/surface
 
+# What the wording rules and the local classifier flag of what servers say of themselves, by
+# family; then the classifier with the weights of the program, with rows left out of its
+# training, and with groups left out; then what a look at 200 tools costs.
+.PHONY: description-figures
+description-figures:
+	go test -count=1 -v -run '^TestFigures$$' ./boundary/descriptions
+	go run ./cmd/pellucid-bench descriptions
+	go test -run '^$$' -bench '^BenchmarkJudge$$' -benchtime $(BENCHTIME) -count 4 ./boundary/descriptions
+
 # What the program is made of, by module, and whether it is as small as it was (linux/amd64).
 size:
 	go run ./cmd/pellucid-bench size --max-binary 55 --max-archive 21

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/boundary/admit"
+	"github.com/pellucid-mcp/pellucid/boundary/descriptions"
 	"github.com/pellucid-mcp/pellucid/boundary/reviewer"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
@@ -20,6 +21,7 @@ func (b *boundary) newAdmissions(o admit.Options) *admit.Admissions {
 	if b.version == nil {
 		o.Versions = b.store.PinVersions
 	}
+	o.Describe, o.Described = descriptions.New(), b.described
 	o.Review = func() func(server, transport string) *surface.Review {
 		if v := b.review.Load(); v != nil {
 			return v.Review
@@ -54,7 +56,8 @@ func (b *boundary) setReview(r *rules.Rules, progress func(server string, s surf
 func (b *boundary) admission(s *rules.Server, called string, connect surface.Connect) admit.Config {
 	a := s.Admission
 	c := admit.Config{Name: s.Name, Called: called, Identity: identity(s), Transport: identityOf(s), Pin: pinnedAs(s), Flag: b.flag,
-		Settings: admit.Settings{Mode: a.Pins, HoldFirst: a.HoldFirst, Narrow: !a.Wide, HoldShadows: a.HoldShadows, Timeout: a.Timeout}}
+		Settings: admit.Settings{Mode: a.Pins, HoldFirst: a.HoldFirst, Narrow: !a.Wide, HoldShadows: a.HoldShadows, Timeout: a.Timeout,
+			Descriptions: a.Descriptions != rules.IgnoreDescriptions, HoldDescriptions: a.Descriptions == rules.HoldDescriptions}}
 	for text := range strings.FieldsSeq(a.DangerouslyAllow) {
 		var d surface.Digest
 		if d.UnmarshalText([]byte(text)) == nil { // as package rules has made sure

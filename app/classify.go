@@ -8,10 +8,12 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/classifiers"
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/boundary/descriptions"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/record/trust"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // setJudges has answers judged by the classifiers of r from now on. back undoes that.
@@ -41,6 +43,12 @@ func (b *boundary) classifiers(server string) *gateway.Classifiers {
 		Of:     func(tool string) []*classify.Member { return b.judges.Load().Members(server, tool) },
 		Shadow: b.shadow, Record: b.classified,
 	}
+}
+
+// described keeps the verdict about an item of a server's surface. What was judged is named
+// by the digest of the item, as the pin has it; no message is concerned.
+func (b *boundary) described(server string, v *descriptions.Findings) {
+	b.classified(gateway.Classified{Time: time.Now(), Server: server, Input: frame.Digest(v.Item.Digest), Assessment: v.Of})
 }
 
 // classified keeps a verdict. Where there is a log, scores are made of it.

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/boundary/descriptions"
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 )
@@ -31,6 +32,9 @@ type Settings struct {
 	// HoldShadows holds an item that may be taken for another server's, or talks about
 	// it; else that is only told.
 	HoldShadows bool
+	// Descriptions are judged and what is flagged is told; HoldDescriptions holds the item
+	// too, unless a person has approved it.
+	Descriptions, HoldDescriptions bool
 	// DangerouslyAllow are the items whose hidden text a person has accepted.
 	DangerouslyAllow []surface.Digest
 	Timeout          time.Duration // of a check, without pass 2; 0 = 2 min
@@ -68,6 +72,10 @@ type Options struct {
 	// Review is asked before each check what makes pass 2, see surface.Gate; nil, or
 	// what returns nil: nothing does.
 	Review func() func(server, transport string) *surface.Review
+	// Describe judges what servers say of themselves; nil: nothing does. Described gets each
+	// verdict of a classifier that has flagged an item or could not judge it; it may be nil.
+	Describe  *descriptions.Judge
+	Described func(server string, v *descriptions.Findings)
 	// Tools gets, for every server, the tools that are approved. It may be nil.
 	Tools func(byServer map[string][]string)
 	// Back gets the name of a server that was admitted after an earlier check could not
@@ -124,6 +132,9 @@ func New(opt Options) *Admissions {
 	}
 	if opt.Tools == nil {
 		opt.Tools = func(map[string][]string) {}
+	}
+	if opt.Described == nil {
+		opt.Described = func(string, *descriptions.Findings) {}
 	}
 	if opt.Back == nil {
 		opt.Back = func(string) {}

@@ -224,6 +224,7 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 	}
 	s.removed(seen)
 	s.misshapen(seen)
+	s.describe(ctx, seen.Items(), g.Pins != nil)
 	news := []any{"server", c.Name, "items", len(seen.Items()), "fingerprint", seen.Fingerprint().String(),
 		"reviewed", o.Reviewed, "took", time.Since(began).Round(time.Millisecond).String()}
 	if g.Pins == nil {

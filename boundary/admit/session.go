@@ -195,6 +195,7 @@ func (s *Server) write(ctx context.Context) {
 		s.a.log.Warn("pin cannot be written: new items of the server are held, and cannot be approved until it can", "server", c.Name, "error", err)
 	case news:
 		s.rest()
+		s.describe(ctx, list, false)
 		var names []string
 		for _, it := range list[:min(len(list), maxTold)] {
 			names = append(names, it.Kind.String()+" "+finding.Quote(it.Name))

@@ -52,14 +52,14 @@ func (a *Admissions) suspend(s *Server, k surface.Key) (held bool) {
 	if !c.Settings.HoldShadows || c.Settings.Mode != policy.Enforce {
 		return false
 	}
-	held, err := a.opt.Pins.Suspend(a.ctx, c.Pin, k)
+	n, err := a.opt.Pins.Suspend(a.ctx, c.Pin, k)
 	if err != nil {
 		a.log.Error("an item that resembles that of another server could not be held", "server", c.Name, "error", err)
 	}
-	if held {
+	if n > 0 {
 		if t, err := s.pin(a.ctx); err == nil {
 			s.put(t)
 		}
 	}
-	return held
+	return n > 0
 }

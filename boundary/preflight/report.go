@@ -3,10 +3,13 @@
 package preflight
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/boundary/descriptions"
 	"github.com/pellucid-mcp/pellucid/boundary/pinview"
 	"github.com/pellucid-mcp/pellucid/boundary/reviewer"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
@@ -86,6 +89,18 @@ type Wording struct {
 	path string
 }
 
+// A Told is a title, a description or an instruction that the model which comes with the
+// program takes for an order to a model. It decides nothing.
+type Told struct {
+	Place   string  `json:"place"`
+	Score   float64 `json:"score"` // 0 to 1; no probability
+	Shown   string  `json:"shown"`
+	Version string  `json:"version"` // of the model
+
+	key  surface.Key
+	path string
+}
+
 // A Shadow is a name or text of one server that reaches into another. It decides nothing.
 type Shadow struct {
 	How    string `json:"how"`
@@ -128,15 +143,27 @@ func (r *Server) fill(s *surface.Surface, o *surface.CheckResult) {
 			}
 		}
 	}
-	for _, w := range s.Lint() {
-		r.Wording = append(r.Wording, Wording{w.Place.String(), w.Family, w.Score, w.Shown(), w.Key, w.Path})
-	}
-	r.Told = told(s)
+	r.describe(s)
 	r.Removed = s.Removals()
 	for _, l := range s.LeftOut() {
 		r.LeftOut = append(r.LeftOut, LeftOut{l.Method, l.Entry, l.Name, l.Keyword, l.Place, l.String()})
 	}
 	r.omitted(s, o)
+}
+
+// describe tells what the rules of wording and the model find in the server's own words.
+func (r *Server) describe(s *surface.Surface) {
+	for _, v := range descriptions.New().Judge(context.Background(), s.Items()) {
+		for _, w := range v.Wording {
+			r.Wording = append(r.Wording, Wording{w.Place.String(), w.Family, w.Score, w.Shown(), w.Key, w.Path})
+		}
+		for _, x := range v.Told {
+			r.Told = append(r.Told, Told{x.Place.String(), float64(int(x.Score*100)) / 100, x.Shown, v.Of.Version, x.Key, x.Path})
+		}
+		if v.Of.Reason != classify.Judged {
+			r.NotInspected = append(r.NotInspected, fmt.Sprintf("%s: the model has not judged its descriptions: %s", v.Item.Key, v.Of.Reason))
+		}
+	}
 }
 
 // A LeftOut is an entry of a list. The name is third-party text.

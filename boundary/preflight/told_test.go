@@ -29,6 +29,13 @@ func described(t testing.TB, text string) *surface.Surface {
 	return s
 }
 
+// report is what check says of a surface beside its pins.
+func report(s *surface.Surface) *Server {
+	var r Server
+	r.describe(s)
+	return &r
+}
+
 // TestDescriptions holds what is looked for by default against honest descriptions and
 // the surfaces of real servers: the wide set rejects nothing that the narrow one lets
 // pass, and at most 1 % are told. Most of these texts were trained on, so that the share
@@ -46,7 +53,7 @@ func TestDescriptions(t *testing.T) {
 			n["all"]++
 			s := described(t, row.Text)
 			narrow, wide := s.Inspect(surface.Rules{Narrow: true}).Err() != nil, s.Inspect(surface.Rules{}).Err() != nil
-			for what, is := range map[string]bool{"narrow": narrow, "wide alone": wide && !narrow, "told": len(told(s)) > 0, "wording": len(s.Lint()) > 0, "removed": len(s.Removals()) > 0} {
+			for what, is := range map[string]bool{"narrow": narrow, "wide alone": wide && !narrow, "told": len(report(s).Told) > 0, "wording": len(s.Lint()) > 0, "removed": len(s.Removals()) > 0} {
 				if is {
 					n[what]++
 				}
@@ -93,8 +100,10 @@ func TestRealSurfacesTold(t *testing.T) {
 		if s.Inspect(surface.Rules{}).Err() != nil && s.Inspect(surface.Rules{Narrow: true}).Err() == nil {
 			t.Errorf("%s: rejected by the wide set alone", filepath.Base(path))
 		}
-		texts += len(s.Prose())
-		for _, x := range told(s) {
+		for _, it := range s.Items() {
+			texts += len(it.Prose())
+		}
+		for _, x := range report(s).Told {
 			tells++
 			t.Logf("%s: %s (%.2f): %s", strings.TrimSuffix(filepath.Base(path), ".json"), x.Place, x.Score, x.Shown)
 		}

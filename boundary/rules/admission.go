@@ -18,11 +18,29 @@ type Admission struct {
 	HoldFirst   bool
 	Wide        bool // every hidden character is looked for, not only the 151
 	HoldShadows bool // what may be taken for another server's is held, not only told
-	Timeout     time.Duration
+	// Descriptions says what becomes of items whose titles, descriptions or instructions read
+	// like orders to a model.
+	Descriptions Descriptions
+	Timeout      time.Duration
 	// DangerouslyAllow are the digests of items whose hidden text a person has seen and
 	// accepts, in order and apart by a space.
 	DangerouslyAllow string
 }
+
+// Descriptions says what is done about what a server says of itself, beside the look for hidden text.
+type Descriptions uint8
+
+// The ways. The zero value tells the operator.
+const (
+	WarnOfDescriptions Descriptions = iota
+	HoldDescriptions                // an item that is flagged waits for a reviewer too
+	IgnoreDescriptions              // nothing judges them
+)
+
+var (
+	describedWords  = []string{"warn", "hold", "off"}
+	describedValues = []Descriptions{WarnOfDescriptions, HoldDescriptions, IgnoreDescriptions}
+)
 
 var (
 	firstWords  = []string{"approve", "hold"}
@@ -41,6 +59,7 @@ func (a *Admission) members() []member {
 		{"first", live, word(&a.HoldFirst, false, firstWords, heldValues), "`hold`: also what was never seen waits for a reviewer"},
 		{"wide", live, boolean(&a.Wide, true), "look for every hidden character; `false`: only the 151 of SUSPICIOUS_UNICODE"},
 		{"shadows", live, word(&a.HoldShadows, false, shadowWords, heldValues), "what becomes of items that may be taken for another server's"},
+		{"descriptions", live, word(&a.Descriptions, WarnOfDescriptions, describedWords, describedValues), "what becomes of items whose titles, descriptions or instructions the wording rules or the local model flag ([surface](surface.md)): `warn` logs and records them, `hold` has them wait for a reviewer too, `off` judges none"},
 		{"timeout", live, duration(&a.Timeout, 2*time.Minute, time.Second, time.Hour), "of a check, without the review"},
 		{"dangerously_allow", live, digests(&a.DangerouslyAllow), "digests of items whose hidden text a reviewer has accepted"},
 	}
@@ -63,13 +82,16 @@ func (c *compiler) admission(p place, a *Admission) {
 		return
 	}
 	if p.kind == isObject {
-		for _, name := range []string{"first", "shadows"} {
+		for _, name := range []string{"first", "shadows", "descriptions"} {
 			if n := p.member(name); n != nil && n.text == "hold" {
 				c.report(p.join(name, n), "holds nothing where pins are not enforced")
 			}
 		}
 	}
 	a.HoldFirst, a.HoldShadows = false, false // which a server may inherit
+	if a.Descriptions == HoldDescriptions {
+		a.Descriptions = WarnOfDescriptions
+	}
 }
 
 // IsPinName reports whether s may be the name of a pin: 1 to 256 printable characters of ASCII.

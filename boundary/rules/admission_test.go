@@ -17,16 +17,16 @@ func TestAdmission(t *testing.T) {
 		t.Errorf("nothing is strict: %+v", r.Server("a").Admission)
 	}
 	r = parse(t, `version: 1
-admission: {first: hold, wide: true, shadows: hold, timeout: 30s}
+admission: {first: hold, wide: true, shadows: hold, descriptions: hold, timeout: 30s}
 servers:
   a: {command: [x]}
-  b: {command: [x], admission: {first: approve, wide: false, dangerously_allow: ["`+digestB+`", "`+digestA+`"]}}
+  b: {command: [x], admission: {first: approve, wide: false, descriptions: "off", dangerously_allow: ["`+digestB+`", "`+digestA+`"]}}
   c: {command: [x], admission: {pins: audit}}
   d: {command: [x], admission: {pins: "off", timeout: 1m}}
 `)
 	for name, want := range map[string]Admission{
-		"a": {HoldFirst: true, Wide: true, HoldShadows: true, Timeout: 30 * time.Second},
-		"b": {HoldShadows: true, Timeout: 30 * time.Second, DangerouslyAllow: digestA + " " + digestB},
+		"a": {HoldFirst: true, Wide: true, HoldShadows: true, Descriptions: HoldDescriptions, Timeout: 30 * time.Second},
+		"b": {HoldShadows: true, Descriptions: IgnoreDescriptions, Timeout: 30 * time.Second, DangerouslyAllow: digestA + " " + digestB},
 		"c": {Pins: policy.Audit, Wide: true, Timeout: 30 * time.Second},
 		"d": {Pins: policy.Off, Wide: true, Timeout: time.Minute},
 	} {
@@ -52,6 +52,8 @@ func TestAdmissionProblems(t *testing.T) {
 		"version: 1\nadmission: {pin: audit}":                                                 "admission.pin: there is no such member",
 		"version: 1\nadmission: {first: maybe}":                                               `admission.first: want approve or hold: "maybe"`,
 		"version: 1\nadmission: {shadows: block}":                                             `admission.shadows: want warn or hold: "block"`,
+		"version: 1\nadmission: {descriptions: no}":                                           `admission.descriptions: want warn, hold or off: "no"`,
+		"version: 1\nadmission: {descriptions: hold, pins: audit}":                            "admission.descriptions: holds nothing where pins are not enforced",
 		"version: 1\nadmission: {wide: 1}":                                                    "admission.wide: want true or false",
 		"version: 1\nadmission: {timeout: 2h}":                                                "admission.timeout:",
 		"version: 1\nadmission: {first: hold, pins: audit}":                                   "admission.first: holds nothing where pins are not enforced",

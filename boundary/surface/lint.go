@@ -28,7 +28,16 @@ func (w Warning) Shown() string { return finding.Quote(w.text) }
 // Lint looks at the wording of every text of the surface, without a model.
 func (s *Surface) Lint() []Warning {
 	var out []Warning
-	s.eachText(func(it *Item, v strictjson.Value, t *trail, isName bool) {
+	for i := range s.items {
+		out = append(out, s.items[i].Lint()...)
+	}
+	return out
+}
+
+// Lint looks at the wording of every text of the item, without a model.
+func (it *Item) Lint() []Warning {
+	var out []Warning
+	it.eachText(func(v strictjson.Value, t *trail, isName bool) {
 		text := v.Text()
 		if inner, form := insideDataURI(text); form == textInside {
 			text = strings.Join(inner, "\n")

@@ -54,25 +54,28 @@ func (p *Pin) notice(it Item) (dirty bool) {
 	return true
 }
 
-// Suspend takes back what nobody but the first use has approved: the item waits for a
-// person. It reports whether there was anything to take back.
-func (p *Pins) Suspend(ctx context.Context, server string, k Key) (done bool, err error) {
+// Suspend takes back what nobody but the first use has approved: the items wait for a
+// person. It returns how many there were to take back.
+func (p *Pins) Suspend(ctx context.Context, server string, keys ...Key) (taken int, err error) {
 	err = p.change(ctx, PinChange{Server: server, Act: ActSuspend}, func(pin *Pin) (bool, error) {
-		done = false
+		taken = 0
 		if pin == nil {
 			return false, ErrNotPinned
 		}
-		it := pin.Item(k)
-		if it == nil || it.Approved == "" || it.byHand {
-			return false, nil
+		for _, k := range keys {
+			it := pin.Item(k)
+			if it == nil || it.Approved == "" || it.byHand {
+				continue
+			}
+			if it.Pending == "" {
+				it.Pending = it.Approved
+			}
+			it.Approved = ""
+			taken++
 		}
-		if it.Pending == "" {
-			it.Pending = it.Approved
-		}
-		it.Approved, done = "", true
-		return true, nil
+		return taken > 0, nil
 	})
-	return done, err
+	return taken, err
 }
 
 // Reject remembers, for people, that a server's surface was refused as a whole and why,

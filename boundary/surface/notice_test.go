@@ -117,8 +117,8 @@ func TestHoldFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(true)
-	if done, err := g.Pins.Suspend(ctx, "s", a.Key); done || err != nil {
-		t.Errorf("%v, %v", done, err)
+	if n, err := g.Pins.Suspend(ctx, "s", a.Key); n > 0 || err != nil {
+		t.Errorf("%v, %v", n, err)
 	}
 	check(true)
 
@@ -127,8 +127,8 @@ func TestHoldFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []bool{true, false} {
-		if done, err := g.Pins.Suspend(ctx, "s", a.Key); done != want || err != nil {
-			t.Errorf("%v, %v", done, err)
+		if n, err := g.Pins.Suspend(ctx, "s", a.Key, Key{Tool, "no such"}); (n == 1) != want || err != nil {
+			t.Errorf("%v, %v", n, err)
 		}
 	}
 	o, err := g.Check(ctx, "s", "t", s)

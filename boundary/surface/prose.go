@@ -11,23 +11,39 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// A Prose is a text by which a server tells a model what to do: its instructions, the
-// description of an item, of a parameter or of another part of a schema.
+// A Prose is a text by which a server tells a model what to do: its instructions, the title
+// or description of an item, of a parameter or of another part of a schema.
 type Prose struct {
 	Place
-	Text string // third-party text
+	// Own says that it is the description of the item itself, or the server's instructions.
+	Own bool
+	// Text is third-party text. The description of the item itself stands behind the item's
+	// name, as a model reads it.
+	Text string
 }
 
-// Prose returns the descriptions and instructions of the surface.
-func (s *Surface) Prose() []Prose {
+// Prose returns the titles, descriptions and instructions of the item.
+func (it *Item) Prose() []Prose {
 	var out []Prose
-	s.eachText(func(it *Item, v strictjson.Value, t *trail, isName bool) {
-		if isName || t == nil || !t.name.Exists() || t.name.Text() != "description" && t.name.Text() != "instructions" {
+	it.eachText(func(v strictjson.Value, t *trail, isName bool) {
+		if isName || t == nil || !t.name.Exists() {
 			return
 		}
-		if text := v.Text(); len(text) >= minWording {
-			out = append(out, Prose{t.place(it.Key, false), strings.Clone(text)})
+		name := t.name.Text()
+		if name != "description" && name != "instructions" && name != "title" {
+			return
 		}
+		text := v.Text()
+		if len(text) < minWording {
+			return
+		}
+		own := t.up == nil && name != "title"
+		if own && (it.Kind == Tool || it.Kind == Prompt) {
+			text = it.Name + ": " + text
+		} else {
+			text = strings.Clone(text)
+		}
+		out = append(out, Prose{t.place(it.Key, false), own, text})
 	})
 	return out
 }
@@ -36,11 +52,15 @@ func (s *Surface) Prose() []Prose {
 func (s *Surface) eachText(visit func(it *Item, v strictjson.Value, t *trail, isName bool)) {
 	for i := range s.items {
 		it := &s.items[i]
-		var doc strictjson.Doc
-		if doc.Reset(it.JSON, itemLimits) != nil {
-			continue
-		}
-		walk(doc.Root(), nil, func(v strictjson.Value, t *trail, isName bool) { visit(it, v, t, isName) })
+		it.eachText(func(v strictjson.Value, t *trail, isName bool) { visit(it, v, t, isName) })
+	}
+}
+
+// eachText calls visit for every string of the item, names of members among them.
+func (it *Item) eachText(visit func(v strictjson.Value, t *trail, isName bool)) {
+	var doc strictjson.Doc
+	if doc.Reset(it.JSON, itemLimits) == nil {
+		walk(doc.Root(), nil, visit)
 	}
 }
 

@@ -23,15 +23,16 @@ import (
 
 // cli is the command line: one field for each verb.
 type cli struct {
-	Corpora   corporaCmd   `cmd:"" help:"What is left of attacks, and of benign text, in the corpora of the test data."`
-	Train     trainCmd     `cmd:"" help:"Fit the local classifier, and measure it on families that it has not seen."`
-	Detectors detectorsCmd `cmd:"" help:"Measure detectors of prompt injections from PyPI and npm beside ours, on the same texts."`
-	Sessions  sessionsCmd  `cmd:"" help:"What open sessions cost pellucid up, beside a plain server and a plain proxy."`
-	Size      sizeCmd      `cmd:"" help:"What the program is made of, in bytes by module, and whether it is as small as it has to be."`
-	Live      liveCmd      `cmd:"" help:"Take conversations through pellucid guard, with a real model behind it."`
-	Sources   sourcesCmd   `cmd:"" help:"Look every control token up again in the package that it was read from."`
-	Replicas  replicasCmd  `cmd:"" help:"What is lost while replicas are killed under clients that call without pause."`
-	Compare   compareCmd   `cmd:"" help:"Compare what two builds of pellucid cost, each beside the same baselines."`
+	Corpora      corporaCmd      `cmd:"" help:"What is left of attacks, and of benign text, in the corpora of the test data."`
+	Train        trainCmd        `cmd:"" help:"Fit the local classifier, and measure it on families that it has not seen."`
+	Detectors    detectorsCmd    `cmd:"" help:"Measure detectors of prompt injections from PyPI and npm beside ours, on the same texts."`
+	Descriptions descriptionsCmd `cmd:"" help:"Measure how many poisoned descriptions of tools the local classifier flags, trained with and without them."`
+	Sessions     sessionsCmd     `cmd:"" help:"What open sessions cost pellucid up, beside a plain server and a plain proxy."`
+	Size         sizeCmd         `cmd:"" help:"What the program is made of, in bytes by module, and whether it is as small as it has to be."`
+	Live         liveCmd         `cmd:"" help:"Take conversations through pellucid guard, with a real model behind it."`
+	Sources      sourcesCmd      `cmd:"" help:"Look every control token up again in the package that it was read from."`
+	Replicas     replicasCmd     `cmd:"" help:"What is lost while replicas are killed under clients that call without pause."`
+	Compare      compareCmd      `cmd:"" help:"Compare what two builds of pellucid cost, each beside the same baselines."`
 }
 
 // env is what a verb may touch of the world outside.

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package descriptions judges the titles, descriptions and instructions by which a server tells a model what to do: by the rules of wording and by a classifier.
+//
+// What is found is told to the operator and to the person who decides about the server. It
+// rejects nothing: honest texts are flagged too, and many poisoned ones are not.
+package descriptions
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
+)
+
+// The scores from which a text is flagged: the description of an item or the instructions of
+// a server, and the shorter texts inside an item, its title and the descriptions of its
+// parameters. They are not the limit for results of tools, since the scores of honest
+// descriptions are lower than those of honest results. `make description-figures` measures
+// them: at most 5 honest items in 1,000 are flagged.
+const (
+	limit       = 0.74
+	limitInside = 0.82
+)
+
+// A Told is a text that the classifier takes for an order to a model, or for the description
+// of an attack.
+type Told struct {
+	surface.Place
+	Score float64
+	Shown string // the part that scores highest, quoted and cut
+}
+
+// Findings are what was found in one item.
+type Findings struct {
+	Item    surface.Item
+	Wording []surface.Warning // by the rules
+	Told    []Told            // by the classifier
+	Of      classify.Assessment
+}
+
+// Flagged reports whether anything was found.
+func (v *Findings) Flagged() bool { return len(v.Wording) > 0 || len(v.Told) > 0 }
+
+// Bounds of what is kept.
+const (
+	maxTold       = 16      // texts of one item that are told
+	maxRemembered = 8192    // items
+	maxBytes      = 8 << 20 // of those of them in which something was found
+)
+
+// A Judge judges items, and remembers the verdicts by the items' digests. It may be used at
+// the same time.
+type Judge struct {
+	member  *classify.Member
+	version string
+
+	mu         sync.Mutex
+	remembered map[surface.Digest]Findings
+	bytes      int
+}
+
+// timeout bounds the questions about one item. The largest surface, 16 MiB, takes the model
+// of the program about a second.
+const timeout = 10 * time.Second
+
+// New returns a Judge that asks the model which comes with the program.
+func New() *Judge { return newJudge(local.Classifier{Model: local.Default()}) }
+
+func newJudge(of classify.Classifier) *Judge {
+	m, err := classify.New(classify.Options{Name: "local", Classifier: of, Mode: policy.Shadow, Fail: classify.FailOpen,
+		Limit: limit, Timeout: timeout, Most: 16 << 20, Calls: 1_000_000})
+	if err != nil {
+		panic(err) // constants of this package
+	}
+	return &Judge{member: m, version: of.Version(), remembered: map[surface.Digest]Findings{}}
+}
+
+// Version is the classifier's.
+func (j *Judge) Version() string { return j.version }
+
+// Judge returns a verdict for each item in which something was found or that was not judged
+// whole, in the order of the items.
+func (j *Judge) Judge(ctx context.Context, items []surface.Item) (list []Findings) {
+	for i := range items {
+		v, known := j.recall(&items[i])
+		if !known {
+			v = j.one(ctx, &items[i])
+			j.remember(v)
+		}
+		if v.Flagged() || v.Of.Reason != classify.Judged {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+func (j *Judge) recall(it *surface.Item) (Findings, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	v, known := j.remembered[it.Digest]
+	v.Item = *it
+	return v, known
+}
+
+// remember keeps a verdict without its item. A full memory is emptied: an item that is
+// listed again is judged again then.
+func (j *Judge) remember(v Findings) {
+	if v.Of.Reason != classify.Judged {
+		return
+	}
+	size, digest := 0, v.Item.Digest
+	if v.Flagged() {
+		size = len(v.Item.JSON)
+	}
+	v.Item = surface.Item{}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.remembered) >= maxRemembered || j.bytes+size > maxBytes {
+		clear(j.remembered)
+		j.bytes = 0
+	}
+	if size <= maxBytes {
+		j.remembered[digest] = v
+		j.bytes += size
+	}
+}
+
+// one judges an item.
+func (j *Judge) one(ctx context.Context, it *surface.Item) Findings {
+	v := Findings{Item: *it, Wording: it.Lint()}
+	prose := it.Prose()
+	segments := make([]classify.Segment, len(prose))
+	var r scrub.Result
+	for i := range prose {
+		asModelsSee.Scrub(prose[i].Text, &r)
+		segments[i].View = r.Clean.String()
+	}
+	v.Of = j.member.Judge(ctx, segments)
+	for i := range v.Of.Segments {
+		s := &v.Of.Segments[i]
+		s.Flagged = s.Flagged && (prose[i].Own || s.P >= limitInside)
+		if s.Flagged && len(v.Told) < maxTold {
+			v.Told = append(v.Told, Told{prose[i].Place, s.P, excerpt(segments[i].View)})
+		}
+	}
+	if len(v.Told) == 0 && v.Of.Reason == classify.Judged {
+		v.Of.Action = policy.Allow
+	}
+	return v
+}
+
+// excerpt is the part of a text that the model of the program scores highest, for a person.
+func excerpt(view string) string {
+	s := local.Default().Score(view)
+	return finding.Quote(view[s.Start:s.End])
+}
+
+// asModelsSee is the form of the texts that the model was trained on.
+var asModelsSee = func() *scrub.Scrubber {
+	s, err := scrub.Compile(scrub.Policy{Profile: scrub.MCP})
+	if err != nil {
+		panic(err) // a constant of this package
+	}
+	return s
+}()
