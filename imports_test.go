@@ -153,6 +153,7 @@ measure/ccrbench:        text/strictjson platform/terminal model/counterfactual 
 measure/guardlive:       text/strictjson model/format measure/interval
 measure/corpora:         text/finding text/strictjson measure/datadir
 measure/corpora/residue: text/scrub platform/terminal measure/corpora golang.org/x/text
+measure/injections:      text/finding measure/corpora
 measure/training:        text/scrub boundary/classify/local measure/corpora measure/interval
 measure/detectors:       boundary/classify boundary/classify/local boundary/surface measure/corpora measure/interval measure/training platform/child text/finding text/strictjson
 measure/sources:         text/scrub
@@ -175,8 +176,8 @@ app/apptest: platform/logtest boundary/rules app github.com/modelcontextprotocol
 app/doctor:  text/finding text/strictjson platform/backoff platform/build platform/listen platform/login platform/peer platform/replica platform/state platform/terminal mcp/mcpmsg record/ledger record/sequence boundary/gateway boundary/protect boundary/rules storage app/install
 
 # cmd: holds the programs: flags in, words and exit codes out
-cmd/pellucid-bench: platform/terminal measure/replicas measure/corpora/residue measure/training measure/detectors measure/sources measure/speed measure/guardlive app/exit github.com/alecthomas/kong
-cmd/pellucid:       * !measure/corpora !measure/corpora/residue !measure/training !measure/detectors !measure/traces !measure/sources !measure/guardlive !measure/replicas !cmd/pellucid-bench github.com/alecthomas/kong github.com/go-json-experiment/json
+cmd/pellucid-bench: platform/terminal measure/replicas measure/corpora/residue measure/injections measure/training measure/detectors measure/sources measure/speed measure/guardlive app/exit github.com/alecthomas/kong
+cmd/pellucid:       * !measure/corpora !measure/corpora/residue !measure/injections !measure/training !measure/detectors !measure/traces !measure/sources !measure/guardlive !measure/replicas !cmd/pellucid-bench github.com/alecthomas/kong github.com/go-json-experiment/json
 
 # e2e: tests the program against servers and clients that others wrote
 e2e:

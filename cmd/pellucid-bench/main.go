@@ -25,6 +25,7 @@ import (
 type cli struct {
 	Corpora      corporaCmd      `cmd:"" help:"What is left of attacks, and of benign text, in the corpora of the test data."`
 	Train        trainCmd        `cmd:"" help:"Fit the local classifier, and measure it on families that it has not seen."`
+	Injections   injectionsCmd   `cmd:"" help:"Write the texts with injected instructions, and the honest ones, that were written for this project."`
 	Detectors    detectorsCmd    `cmd:"" help:"Measure detectors of prompt injections from PyPI and npm beside ours, on the same texts."`
 	Descriptions descriptionsCmd `cmd:"" help:"Measure how many poisoned descriptions of tools the local classifier flags, trained with and without them."`
 	Sessions     sessionsCmd     `cmd:"" help:"What open sessions cost pellucid up, beside a plain server and a plain proxy."`
