@@ -36,6 +36,7 @@ type serversView struct {
 	None    bool
 	Servers []serverRow
 	More    Own // "": all are there
+	Drift   []driftLine
 }
 
 func (serversView) template() string { return "servers" }
@@ -109,6 +110,12 @@ func (c *Console) servers(q *request) answer {
 			Live: count(int64(r.Live)), Pending: count(int64(r.Pending)), Blocked: count(int64(r.Blocked)), Waits: r.Pending > 0, Refuses: r.Rejected != "", Rejected: marked.Of(r.Rejected)})
 	}
 	v.None = len(v.Servers) == 0
+	if c.opt.Ledger != nil {
+		var err error
+		if v.Drift, err = driftLines(q, c.opt.Ledger); err != nil {
+			return failed(err)
+		}
+	}
 	return page("Servers", v)
 }
 

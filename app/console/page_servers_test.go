@@ -18,6 +18,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	statedir "github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -128,12 +129,47 @@ func hostileServers(t testing.TB, g *testConsole) {
 	changedServer(t, g)
 }
 
+// driftingServers has classifiers flag more of one server's results than before, with names as hostile as a
+// store may hold.
+func driftingServers(t testing.TB, g *testConsole) {
+	changedServer(t, g)
+	at := int64(0)
+	for i, server := range append([]string{"mail"}, hostile...) {
+		for _, x := range []struct{ days, judged, flagged int }{{20, 300, 3}, {1, 300, 60}} {
+			rows := make([]index.Row, x.judged)
+			for n := range rows {
+				rows[n] = index.Row{Index: at + int64(n), Time: time.Now().AddDate(0, 0, -x.days), Kind: ledger.Classified, Server: server,
+					Judged: []index.Judged{{Classifier: "local" + hostile[i%len(hostile)], Flagged: n < x.flagged}}}
+			}
+			if err := g.store.Ledger().Index(t.Context(), at, rows); err != nil {
+				t.Fatal(err)
+			}
+			at += int64(len(rows))
+		}
+	}
+}
+
+// TestDriftLines: the page says which shares have changed, that none has, or that there are too few records.
+func TestDriftLines(t *testing.T) {
+	g := newTest(t, withServers)
+	driftingServers(t, g)
+	if _, body := g.get("servers"); !strings.Contains(body, "flags more results: 20.0 % [15.9, 24.9] in the last 7 days, 1.0 % [0.3, 2.9] in the 28 days before.") ||
+		!strings.Contains(body, "pellucid ledger drift has all") {
+		t.Errorf("the page does not show what has changed:\n%s", body)
+	}
+	g.as(Person{ID: "eve", Role: Viewer, Servers: []string{"files"}})
+	if _, body := g.get("servers"); strings.Contains(body, "flags more") || strings.Contains(body, "Classifiers flag") {
+		t.Error("a person who may not see the servers reads of them")
+	}
+}
+
 // serverPages are the pages of this file and of policy.
 func serverPages() []testPage {
 	hostilePin := "stdio:a" + hostile[0]
 	return []testPage{
 		{name: "servers", path: "servers", change: withServers, fill: hostileServers},
 		{name: "servers-empty", path: "servers", change: withServers},
+		{name: "servers-drift", path: "servers", change: withServers, fill: driftingServers},
 		{name: "servers-none", path: "servers"},
 		{name: "server", path: "servers/stdio:1", change: withServers, fill: changedServer},
 		{name: "server-hostile", path: "servers/" + url.PathEscape(hostilePin), change: withServers, fill: hostileServers},

@@ -181,7 +181,7 @@ func (q *queueQuery) choices(v *reviewView) {
 		v.Sorts = append(v.Sorts, choiceView{q.with("sort", string(o.sort), "skip", "", "after", ""), o.word, string(o.sort) == string(q.sort)})
 	}
 	for _, t := range review.TermsOf(&q.f) {
-		v.Chips = append(v.Chips, chipView{Own(t.Name), marked.Identifier(t.Value), q.with(t.Name, "", "skip", "", "after", "")})
+		v.Chips = append(v.Chips, chipView{labelWord(t.Name), marked.Identifier(t.Value), q.with(t.Name, "", "skip", "", "after", "")})
 	}
 	v.Filter = marked.Spelled(review.FilterText(&q.f))
 	vals := q.values()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/drift"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -62,6 +63,9 @@ func counted(n int64, thing Own) Own {
 	}
 	return count(n) + " " + thing + "s"
 }
+
+// shareOf is a share in per cent with its interval.
+func shareOf(s drift.Share) Own { return Own(s.String()) }
 
 // size is a number of bytes as a person reads it.
 func size(n int64) Own {
