@@ -124,6 +124,7 @@ func OpenGateway(o GatewayOptions, src *Source) (_ *Gateway, err error) {
 		Ledger:   b.ledgerGauges(),
 		Replicas: b.replicas.gauges(),
 		States:   b.states,
+		Captures: b.capturesLost,
 		Servers:  func() int64 { return int64(len(b.rules.Load().Servers)) }}); err != nil {
 		return nil, err
 	}

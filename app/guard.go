@@ -34,20 +34,21 @@ const DefaultGuardSeverity = 250
 
 // GuardSettings are what a configuration and the command line say of a guard together.
 type GuardSettings struct {
-	Guard    rules.Guard
-	Store    rules.Store
-	Evidence rules.Evidence
-	DB       install.Database // goes before Store
-	Key      llm.Key          // for the provider; zero: clients bring their own
-	Listen   string           // the address
-	Hosts    []string         // names by which clients know it, beside those of loopback
-	Tokens   string           // file of the tokens of the callers; "": every caller that can connect
-	Secret   func(ref string) (string, error)
-	Webhooks map[string]*rules.Webhook    // receivers of what waits
-	Servers  []*rules.Server              // that the configuration names
-	Seal     func([]byte) ([]byte, error) // to the reviewers; nil: what is held is not encrypted
-	Severity int                          // from which a source is blamed and withheld
-	Workers  int                          // audits at the same time, as jobs in the database; 0: none
+	Guard      rules.Guard
+	Store      rules.Store
+	Evidence   rules.Evidence
+	DB         install.Database // goes before Store
+	Key        llm.Key          // for the provider; zero: clients bring their own
+	Listen     string           // the address
+	Hosts      []string         // names by which clients know it, beside those of loopback
+	Tokens     string           // file of the tokens of the callers; "": every caller that can connect
+	Secret     func(ref string) (string, error)
+	Webhooks   map[string]*rules.Webhook    // receivers of what waits
+	Servers    []*rules.Server              // that the configuration names
+	Seal       func([]byte) ([]byte, error) // to the reviewers; nil: what is held is not encrypted
+	TwoPersons bool                         // the release of a call needs two persons
+	Severity   int                          // from which a source is blamed and withheld
+	Workers    int                          // audits at the same time, as jobs in the database; 0: none
 }
 
 // scopeGuard is what a token needs for the guard.
@@ -177,7 +178,8 @@ func (g *Guard) sealQuestion(document []byte, id string) ([]byte, error) {
 func (g *Guard) hooks(o *guard.Options, s *storage.Store, trail guardTrail) {
 	o.Hooks.Sink, o.Hooks.Blame = trail, trail.blame
 	o.Hooks.Approvals = hold.NewApprovals(s, hold.ApprovalOptions{Evidence: trail.records.Approval})
-	o.Hooks.Desk = hold.New(s, hold.Options{Evidence: trail.records.Held, Seal: g.set.Seal, SealQuestion: g.sealQuestion})
+	o.Hooks.Desk = hold.New(s, hold.Options{Evidence: trail.records.Held, Seal: g.set.Seal, SealQuestion: g.sealQuestion,
+		TwoPersons: func() bool { return g.set.TwoPersons }})
 	o.Hooks.Context = g.set.Guard.Context
 	if q := g.set.Guard.Quarantine; q.Scope != "off" {
 		blocks := hold.NewBlocks(s, hold.BlockOptions{Keep: q.For, Evidence: trail.records.Block})

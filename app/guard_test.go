@@ -61,7 +61,7 @@ func obedient(t *testing.T) string {
 func TestGuardDecides(t *testing.T) {
 	stateDir(t)
 	db := install.Database(filepath.Join(t.TempDir(), "g.db"))
-	set := &GuardSettings{Guard: rules.Guard{Upstream: obedient(t), Calls: 40, Factor: 100, Time: time.Minute}, DB: db, Listen: "127.0.0.1:0", Severity: DefaultGuardSeverity}
+	set := &GuardSettings{Guard: rules.Guard{Upstream: obedient(t), Calls: 40, Factor: 100, Time: time.Minute}, DB: db, Listen: "127.0.0.1:0", Severity: DefaultGuardSeverity, TwoPersons: true}
 	set.Guard.Quarantine.Scope = "text"
 	g, err := OpenGuard(t.Context(), set, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -83,6 +83,15 @@ func TestGuardDecides(t *testing.T) {
 	}
 	if w := ask("POST", "/v1/chat/completions", guardRequest); w.Code != 200 || strings.Contains(w.Body.String(), "US133000000121212121212") {
 		t.Errorf("the call is not held: %d %s", w.Code, w.Body)
+	}
+	if err := db.WithQueue(func(ctx context.Context, q *hold.Queue) error {
+		list, err := q.List(ctx, hold.Filter{State: hold.Held})
+		if err != nil || len(list) != 1 || list[0].People != 2 {
+			t.Errorf("%v, want one call that two persons release: %+v", err, list)
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
 	}
 	g.Close()
 

@@ -102,7 +102,8 @@ func (b *boundary) captureLimits() captures.Limits {
 
 // sweep keeps the queue swept until ctx ends.
 func (b *boundary) sweep(ctx context.Context, failed func(error)) {
-	b.queue.KeepSwept(ctx, hold.SweepEvery, failed)
+	b.queue.KeepSwept(ctx, hold.SweepEvery, failed, b.excepts.Sweep, hold.NewApprovals(b.store, hold.ApprovalOptions{}).Sweep,
+		func(ctx context.Context) error { return b.store.SweepSignIns(ctx, time.Now()) })
 }
 
 // catchWait bounds how long the first request waits for a log that is far ahead of the
@@ -127,6 +128,14 @@ func (b *boundary) begunAnew(err error) error {
 		return nil
 	}
 	return err
+}
+
+// capturesLost is how many captures were not kept since the start.
+func (b *boundary) capturesLost() int64 {
+	if b.captures == nil {
+		return 0
+	}
+	return b.captures.Lost()
 }
 
 func (b *Gateway) ledgerGauges() meter.Ledger {

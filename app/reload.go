@@ -86,9 +86,9 @@ func (b *Gateway) sweepSessions(ctx context.Context) {
 	}
 }
 
-// unswept logs that expired results still take room in the store.
+// unswept logs that what has expired is still in the store.
 func (b *Gateway) unswept(err error) {
-	b.log.Warn("expired results could not be removed from the queue of held results", "error", err)
+	b.log.Warn("what has expired could not be removed from the store: held results, exceptions, approvals or sign-ins", "error", err)
 }
 
 // take applies rules if they differ from those in force. It reports whether it has.

@@ -144,6 +144,6 @@ func (s *Store) RevokeApproval(ctx context.Context, id, by string, now time.Time
 // SweepApprovals implements hold.ApprovalStore.
 func (s *Store) SweepApprovals(ctx context.Context, old time.Time) error {
 	return s.update(ctx, "sweep approvals", func(t *tx) error {
-		return t.exec(ctx, `DELETE FROM approvals WHERE until < ?`, stamp(old))
+		return t.exec(ctx, `DELETE FROM approvals WHERE until < ? OR revoked <> '' AND revoked < ?`, stamp(old), stamp(old))
 	})
 }

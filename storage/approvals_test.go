@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,5 +119,66 @@ func TestApprovals(t *testing.T) {
 			t.Errorf("%v, %+v", err, f)
 		}
 		used(5, false)
+	})
+}
+
+// TestReleaseAndRemember: calls are approved with the release, and by no one who has not released the item: not by the
+// first of two persons, and not by one person twice.
+func TestReleaseAndRemember(t *testing.T) {
+	engines(t, func(t *testing.T, where string) {
+		s := open(t, where, storage.Options{})
+		two := true
+		q := hold.New(s, hold.Options{TwoPersons: func() bool { return two }})
+		as := hold.NewApprovals(s, hold.ApprovalOptions{})
+		body := []byte(`[{"tool":"send","approval":"` + hold.Digest{7}.String() + `"}]`)
+		put := func(n int, rule string) {
+			t.Helper()
+			if err := q.Hold(ctx, hold.Item{ID: heldID(n), Server: "m", Rule: rule, Principal: "ann", Body: body}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		remember := func(n int, by string, want hold.State, approved int) error {
+			t.Helper()
+			it, err := q.Get(ctx, heldID(n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := as.ReleaseAndRemember(ctx, q, &it, nil, by, time.Hour)
+			if len(list) != approved || (err == nil) != (approved > 0) {
+				t.Errorf("item %d, %s: %d approved, %v", n, by, len(list), err)
+			}
+			if it, got := q.Get(ctx, heldID(n)); got != nil || it.State != want {
+				t.Errorf("item %d, %s: it is %s, want %s, %v", n, by, it.State, want, got)
+			}
+			return err
+		}
+		put(1, hold.GuardCall)
+		if err := remember(1, "bob", hold.Held, 0); err == nil || !strings.Contains(err.Error(), "needs two persons") {
+			t.Errorf("the first of two: %v", err)
+		}
+		if err := q.Release(ctx, heldID(1), "bob"); err != nil {
+			t.Fatal(err)
+		}
+		if err := remember(1, "bob", hold.Held, 0); !errors.Is(err, hold.ErrSecond) {
+			t.Errorf("the same person: %v", err)
+		}
+		if list, err := as.List(ctx, true); err != nil || len(list) != 0 {
+			t.Errorf("approved by one person: %+v, %v", list, err)
+		}
+		if err := remember(1, "cyd", hold.Released, 1); err != nil {
+			t.Error(err)
+		}
+		if err := remember(1, "cyd", hold.Released, 0); !errors.Is(err, hold.ErrDecided) {
+			t.Errorf("again: %v", err)
+		}
+		two = false
+		put(2, "finding")
+		if err := remember(2, "bob", hold.Held, 0); err == nil {
+			t.Error("a result is remembered")
+		}
+		put(3, hold.GuardCall)
+		if err := remember(3, "bob", hold.Released, 1); err != nil {
+			t.Error(err)
+		}
 	})
 }

@@ -122,6 +122,6 @@ func (s *Store) RevokeException(ctx context.Context, id, by string, now time.Tim
 // SweepExceptions implements hold.ExceptionStore.
 func (s *Store) SweepExceptions(ctx context.Context, old time.Time) error {
 	return s.update(ctx, "sweep exceptions", func(t *tx) error {
-		return t.exec(ctx, `DELETE FROM exceptions WHERE until < ?`, stamp(old))
+		return t.exec(ctx, `DELETE FROM exceptions WHERE until < ? OR revoked <> '' AND revoked < ?`, stamp(old), stamp(old))
 	})
 }

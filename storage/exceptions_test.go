@@ -3,6 +3,7 @@
 package storage_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -88,6 +89,72 @@ func TestExceptions(t *testing.T) {
 		}
 		if len(records) < 4 || records[0] != "ann" || records[1] != "annbob" {
 			t.Errorf("records %q", records)
+		}
+	})
+}
+
+// TestExceptionsOfCancelledReader: a reader that is cancelled takes no exception away from the others.
+func TestExceptionsOfCancelledReader(t *testing.T) {
+	engines(t, func(t *testing.T, where string) {
+		s := open(t, where, storage.Options{})
+		es := hold.NewExceptions(s, hold.ExceptionOptions{Now: func() time.Time { return day }})
+		if _, err := es.Grant(ctx, hold.Exception{Server: "a", Code: finding.HiddenTag, By: "ann"}, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		covered := func(ctx context.Context) bool {
+			return es.Covers(ctx, "a", "t", finding.HiddenTag, func() hold.Digest { return hold.Digest{} })
+		}
+		gone, stop := context.WithCancel(ctx)
+		stop()
+		if covered(gone); !covered(ctx) {
+			t.Error("the first reader was cancelled, and the exception does not count for the next")
+		}
+		if es.Forget(); !covered(gone) {
+			t.Error("what was known does not count for a reader that is cancelled")
+		}
+		if !covered(ctx) {
+			t.Error("the exception does not count after a reader that was cancelled")
+		}
+	})
+}
+
+// TestExceptionsSwept: an exception is deleted 30 days after its end, also where a reviewer has ended it.
+func TestExceptionsSwept(t *testing.T) {
+	engines(t, func(t *testing.T, where string) {
+		s := open(t, where, storage.Options{})
+		now := day
+		es := hold.NewExceptions(s, hold.ExceptionOptions{Now: func() time.Time { return now }})
+		left := func() int {
+			t.Helper()
+			if err := es.Sweep(ctx); err != nil {
+				t.Fatal(err)
+			}
+			list, err := es.List(ctx, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(list)
+		}
+		for range 2 {
+			if _, err := es.Grant(ctx, hold.Exception{Server: "a", Code: finding.HiddenTag, By: "ann"}, 365*24*time.Hour); err != nil {
+				t.Fatal(err)
+			}
+		}
+		list, err := es.List(ctx, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := es.Revoke(ctx, list[0].ID, "bob"); err != nil {
+			t.Fatal(err)
+		}
+		if now = day.Add(30 * 24 * time.Hour); left() != 2 {
+			t.Error("deleted before 30 days have passed")
+		}
+		if now = now.Add(time.Second); left() != 1 {
+			t.Error("a revoked exception is kept for as long as it would have been in force")
+		}
+		if now = now.Add(365 * 24 * time.Hour); left() != 0 {
+			t.Error("an exception is kept for more than 30 days after its end")
 		}
 	})
 }

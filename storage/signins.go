@@ -56,7 +56,7 @@ func (s *Store) SpendSignInLink(ctx context.Context, id signin.ID, now time.Time
 	return person, err
 }
 
-const signInColumns = `id, name, person, scopes, how, source, began, seen, until`
+const signInColumns = `id, name, person, scopes, how, source, began, seen, until, ends`
 
 // PutSignIn implements signin.Store.
 func (s *Store) PutSignIn(ctx context.Context, x signin.Session, own, most int) error {
@@ -80,8 +80,8 @@ func (s *Store) PutSignIn(ctx context.Context, x signin.Session, own, most int) 
 				return err
 			}
 		}
-		return t.exec(ctx, `INSERT INTO signins (`+signInColumns+`) VALUES (`+marks(9)+`)`,
-			x.ID[:], x.Name, x.Person, scopesJSON(x.Scopes), string(x.How), x.Source[:], stamp(x.Began), stamp(x.Seen), stamp(x.Until))
+		return t.exec(ctx, `INSERT INTO signins (`+signInColumns+`) VALUES (`+marks(10)+`)`,
+			x.ID[:], x.Name, x.Person, scopesJSON(x.Scopes), string(x.How), x.Source[:], stamp(x.Began), stamp(x.Seen), stamp(x.Until), stamp(x.Ends))
 	})
 	if err == nil && full {
 		err = signin.ErrFull
@@ -97,18 +97,19 @@ func scopesJSON(list []string) string {
 
 func scanSignIn(r *sql.Rows) (x signin.Session, err error) {
 	var id, source []byte
-	var scopes, how, began, seen, until string
-	if err := r.Scan(&id, &x.Name, &x.Person, &scopes, &how, &source, &began, &seen, &until); err != nil {
+	var scopes, how, began, seen, until, ends string
+	if err := r.Scan(&id, &x.Name, &x.Person, &scopes, &how, &source, &began, &seen, &until, &ends); err != nil {
 		return x, err
 	}
 	copy(x.ID[:], id)
 	copy(x.Source[:], source)
 	x.How = signin.How(how)
-	var errs [4]error
-	errs[3] = json.Unmarshal([]byte(scopes), &x.Scopes)
+	var errs [5]error
+	errs[4] = json.Unmarshal([]byte(scopes), &x.Scopes)
 	x.Began, errs[0] = parseStamp(began)
 	x.Seen, errs[1] = parseStamp(seen)
 	x.Until, errs[2] = parseStamp(until)
+	x.Ends, errs[3] = parseStamp(ends)
 	return x, errors.Join(errs[:]...)
 }
 
@@ -127,8 +128,8 @@ func (s *Store) SignIn(ctx context.Context, id signin.ID) (x signin.Session, err
 }
 
 // SeeSignIn implements signin.Store.
-func (s *Store) SeeSignIn(ctx context.Context, id signin.ID, seen time.Time) error {
-	_, err := s.changeSignIns(ctx, "note a use of a session of the console", `UPDATE signins SET seen = ? WHERE id = ? AND seen < ?`, stamp(seen), id[:], stamp(seen))
+func (s *Store) SeeSignIn(ctx context.Context, id signin.ID, seen, ends time.Time) error {
+	_, err := s.changeSignIns(ctx, "note a use of a session of the console", `UPDATE signins SET seen = ?, ends = ? WHERE id = ? AND seen < ?`, stamp(seen), stamp(ends), id[:], stamp(seen))
 	return err
 }
 
@@ -149,12 +150,12 @@ func (s *Store) SignIns(ctx context.Context) (out []signin.Session, err error) {
 }
 
 // SweepSignIns implements signin.Store.
-func (s *Store) SweepSignIns(ctx context.Context, now, idle time.Time) error {
+func (s *Store) SweepSignIns(ctx context.Context, now time.Time) error {
 	return s.updating(ctx, "remove sessions of the console that are over", func(t *tx) error {
 		if err := t.exec(ctx, `DELETE FROM signin_links WHERE until <= ?`, stamp(now)); err != nil {
 			return err
 		}
-		return t.exec(ctx, `DELETE FROM signins WHERE until <= ? OR seen <= ?`, stamp(now), stamp(idle))
+		return t.exec(ctx, `DELETE FROM signins WHERE until <= ? OR ends <= ?`, stamp(now), stamp(now))
 	}, func(*sql.Tx) error { return nil })
 }
 

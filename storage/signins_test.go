@@ -194,3 +194,48 @@ func TestSignInsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// TestSignInsOfAnotherIdle: a process that does not know console.idle lists, finds and sweeps sessions by the idle time
+// under which they go on; a session with a short one goes on while it is used.
+func TestSignInsOfAnotherIdle(t *testing.T) {
+	engines(t, func(t *testing.T, where string) {
+		s := open(t, where, storage.Options{})
+		now := day
+		clock := func() time.Time { return now }
+		gateway, other := &signin.Book{Store: s, Idle: 8 * time.Hour, Now: clock}, &signin.Book{Store: s, Now: clock}
+		secret, _, err := gateway.Begin(ctx, signin.Session{Person: "ana", How: signin.ByToken})
+		if err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(time.Hour)
+		if list, err := other.List(ctx); err != nil || len(list) != 1 {
+			t.Errorf("a session that goes on is not listed: %+v, %v", list, err)
+		}
+		if _, _, err := other.Begin(ctx, signin.Session{Person: "ben", How: signin.ByLink}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := gateway.Find(ctx, secret); err != nil {
+			t.Errorf("another process has ended it: %v", err)
+		}
+		if err := s.SweepSignIns(ctx, now.Add(31*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := s.SignIns(ctx); err != nil || len(all) != 1 || all[0].Person != "ana" {
+			t.Errorf("swept: %+v, %v", all, err)
+		}
+		brief := &signin.Book{Store: s, Idle: time.Minute, Now: clock}
+		if secret, _, err = brief.Begin(ctx, signin.Session{Person: "cyd", How: signin.ByLink}); err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			now = now.Add(20 * time.Second)
+			if _, err := brief.Find(ctx, secret); err != nil {
+				t.Fatalf("a session that is used all the time has ended: %v", err)
+			}
+		}
+		now = now.Add(time.Minute)
+		if _, err := brief.Find(ctx, secret); !errors.Is(err, signin.ErrNone) {
+			t.Errorf("a minute without use: %v", err)
+		}
+	})
+}

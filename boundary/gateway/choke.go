@@ -80,11 +80,12 @@ type inspection struct {
 	d    Decision
 	w    walker
 
-	admitted strictjson.Doc // what is left of what a server says of itself
-	mended   strictjson.Doc // what is left once its form is right
-	again    strictjson.Doc // what is about to be delivered
-	counts   []policy.Count // for a policy
-	suspect  suspect        // the classifier that withholds the message
+	admitted strictjson.Doc     // what is left of what a server says of itself
+	mended   strictjson.Doc     // what is left once its form is right
+	again    strictjson.Doc     // what is about to be delivered
+	counts   []policy.Count     // for a policy
+	suspect  suspect            // the classifier that withholds the message
+	digest   func() hold.Digest // of the result as it was received; nil: it was not asked for
 }
 
 // inspections are those between two messages, of whichever session.
@@ -107,7 +108,7 @@ func (in *inspection) forget() {
 	w := &in.w
 	w.reset()
 	w.key, w.keep, w.text, w.llm, w.lookup, w.passages, w.res.Clean = frame.Key{}, nil, nil, nil, nil, nil, scrub.Clean{}
-	in.inspector, in.p, in.row, in.rule, in.d, in.suspect = nil, passage{}, nil, Rule{}, Decision{}, suspect{}
+	in.inspector, in.p, in.row, in.rule, in.d, in.suspect, in.digest = nil, passage{}, nil, Rule{}, Decision{}, suspect{}, nil
 }
 
 // decide returns what to deliver in the place of the message, and records why.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
@@ -56,7 +57,10 @@ func (in *inspection) exceptedByReviewer(code finding.Code) bool {
 	}
 	ctx, done := in.p.store.within(context.Background())
 	defer done()
-	return in.cfg.Exceptions.Covers(ctx, in.d.Server, in.d.Tool, code, func() hold.Digest { return hold.Digest(digestOf(in.p.msg.Result.Raw())) })
+	if in.digest == nil {
+		in.digest = sync.OnceValue(func() hold.Digest { return hold.Digest(digestOf(in.p.msg.Result.Raw())) })
+	}
+	return in.cfg.Exceptions.Covers(ctx, in.d.Server, in.d.Tool, code, in.digest)
 }
 
 func (in *inspection) exceptedByRule(code finding.Code) bool {

@@ -132,6 +132,7 @@ type Gauges struct {
 	Children func() int64 // processes of servers
 	Held     func() int64 // results that wait for a person
 	Servers  func() int64 // configured
+	Captures func() int64 // texts of calls that could not be kept
 	// States tells of each configured server how it does: up, down, idle or rejected.
 	States func(tell func(server, state string))
 
@@ -181,6 +182,7 @@ func (m *Meter) Watch(g Gauges) error {
 		{"pellucid.webhook.waiting", "Messages of webhooks that wait for their delivery.", g.Waiting},
 		{"pellucid.webhook.given_up", "Messages of webhooks that were given up in the last 30 days.", g.GivenUp},
 		{"pellucid.servers", "Servers that are configured.", g.Servers},
+		{"pellucid.captures.lost", "Captures of calls that could not be kept since the start.", g.Captures},
 		{"pellucid.ledger.pending", "Records that are not yet part of the log.", g.Pending},
 		{"pellucid.ledger.size", "Records of the log.", g.Size},
 		{"pellucid.ledger.integrated", "Records that this process has added to the log.", g.Integrated},

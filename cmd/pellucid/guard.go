@@ -120,6 +120,7 @@ func (c *guardServeCmd) settings(e *env) (*app.GuardSettings, error) {
 			return nil, exit.With(exit.Config, fmt.Errorf("guard: %w", err))
 		}
 		out.Store, out.Evidence, out.Webhooks, out.Servers = r.Store, r.Evidence, r.Webhooks, r.Servers
+		out.TwoPersons = r.TwoPersons
 		if r.Guard != nil {
 			out.Guard = *r.Guard
 		}

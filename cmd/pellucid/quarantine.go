@@ -209,17 +209,22 @@ func (c *reviewerFlags) decide(e *env, id string, do func(*hold.Queue, context.C
 		if err := do(q, ctx, id, c.who(e)); err != nil {
 			return err
 		}
-		it, err := q.Get(ctx, id)
-		if err != nil {
-			return err
-		}
-		it.Body = nil // that is for show
-		if c.JSON {
-			return terminal.WriteJSON(e.Stdout, review.NewItem(&it))
-		}
-		say(e.Stdout, &it)
-		return nil
+		return c.tell(ctx, e, q, id, say)
 	}))
+}
+
+// tell says what has become of an item.
+func (c *reviewerFlags) tell(ctx context.Context, e *env, q *hold.Queue, id string, say func(w io.Writer, it *hold.Item)) error {
+	it, err := q.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	it.Body = nil // that is for show
+	if c.JSON {
+		return terminal.WriteJSON(e.Stdout, review.NewItem(&it))
+	}
+	say(e.Stdout, &it)
+	return nil
 }
 
 type quarantineReleaseCmd struct {
@@ -249,7 +254,8 @@ it is ignored. A released call goes to the server once: the next one that is the
 until it is delivered. With --all, every held item that the other flags select is released, with a record each.
 Where quarantine: {two_persons: true} was set when an item was held, the first release proposes it, and
 another person confirms it. With --remember, a call that pellucid guard has held passes for that time: for
-the same principal, with the same tool and arguments, and with values from the same sources.`
+the same principal, with the same tool and arguments, and with values from the same sources. Where two
+persons are needed, only the second of them can say --remember.`
 }
 
 func (c *quarantineReleaseCmd) Run(e *env) error {
@@ -257,9 +263,7 @@ func (c *quarantineReleaseCmd) Run(e *env) error {
 		return c.decideAll(e, &c.reviewerFlags, hold.Released)
 	}
 	if c.Remember != "" {
-		if err := c.remembered(e); err != nil {
-			return unknown(err)
-		}
+		return c.remembered(e)
 	}
 	release := func(q *hold.Queue, ctx context.Context, id, by string) error {
 		it, err := q.Get(ctx, id)
@@ -272,51 +276,46 @@ func (c *quarantineReleaseCmd) Run(e *env) error {
 		}
 		return q.ReleaseOpened(ctx, id, by, body)
 	}
-	return c.decide(e, c.ID, release, func(w io.Writer, it *hold.Item) {
-		if it.State == hold.Held {
-			fmt.Fprintf(w, "Proposed. The item needs two persons: another one has to release it too, until %s.\n", terminal.Minute(it.Until))
-			return
-		}
-		then := "gets this result, scrubbed and\nframed, once, until %s; the server is not asked again.\n"
-		if it.IsCall() {
-			then = "is not held, once, until\n%s; its result is checked like any other.\n"
-		}
-		fmt.Fprintf(w, "Released. The next call of %s with the same arguments "+then, review.Source(it), terminal.Minute(it.Until))
-	})
+	return c.decide(e, c.ID, release, saidReleased)
 }
 
-// remembered approves the calls of the item, before it is released.
+// saidReleased says what a release has come to.
+func saidReleased(w io.Writer, it *hold.Item) {
+	if it.State == hold.Held {
+		fmt.Fprintf(w, "Proposed. The item needs two persons: another one has to release it too, until %s.\n", terminal.Minute(it.Until))
+		return
+	}
+	then := "gets this result, scrubbed and\nframed, once, until %s; the server is not asked again.\n"
+	if it.IsCall() {
+		then = "is not held, once, until\n%s; its result is checked like any other.\n"
+	}
+	fmt.Fprintf(w, "Released. The next call of %s with the same arguments "+then, review.Source(it), terminal.Minute(it.Until))
+}
+
+// remembered releases the item, and approves its calls then: who may not release it approves nothing.
 func (c *quarantineReleaseCmd) remembered(e *env) error {
 	keep, err := approvalTime(c.Remember)
 	if err != nil {
 		return err
 	}
-	return c.DB.WithApprovals(func(ctx context.Context, as *hold.Approvals, q *hold.Queue) error {
+	return unknown(c.DB.WithApprovals(func(ctx context.Context, as *hold.Approvals, q *hold.Queue) error {
 		it, err := q.Get(ctx, c.ID)
 		if err != nil {
 			return err
 		}
-		if it.State != hold.Held {
-			return nil // release says what has become of it
-		}
-		body, err := c.unseal(e, &it)
-		switch {
-		case err != nil:
-			return err
-		case body == nil && it.Sealed():
-			return hold.ErrSealed
-		case body == nil:
-			body = it.Body
-		}
-		list, err := as.Remember(ctx, &it, body, c.who(e), keep)
+		opened, err := c.unseal(e, &it)
 		if err != nil {
 			return err
 		}
+		list, err := as.ReleaseAndRemember(ctx, q, &it, opened, c.who(e), keep)
 		for _, a := range list {
 			fmt.Fprintf(e.Stderr, "Approved until %s: %s. pellucid quarantine revoke %s ends it.\n", terminal.Minute(a.Until), review.NewApproval(&a).Tool, a.ID)
 		}
-		return nil
-	})
+		if err != nil {
+			return err
+		}
+		return c.tell(ctx, e, q, c.ID, saidReleased)
+	}))
 }
 
 type quarantineDenyCmd struct{ decideSome }

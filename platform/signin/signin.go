@@ -46,6 +46,7 @@ type Session struct {
 
 	Began time.Time
 	Seen  time.Time // the last use, to about a minute
+	Ends  time.Time // when it ends if it is not used again, as the process says that has seen it last
 	Until time.Time // the absolute end: not after that of the credential by which the person has signed in
 }
 
@@ -64,14 +65,14 @@ type Store interface {
 	PutSignIn(ctx context.Context, s Session, own, most int) error
 	// SignIn returns the session with this id; ErrNone if there is none.
 	SignIn(ctx context.Context, id ID) (Session, error)
-	// SeeSignIn notes a use.
-	SeeSignIn(ctx context.Context, id ID, seen time.Time) error
+	// SeeSignIn notes a use, and when the session ends without another one.
+	SeeSignIn(ctx context.Context, id ID, seen, ends time.Time) error
 	// EndSignIn removes the session with this name, and reports whether there was one.
 	EndSignIn(ctx context.Context, name string) (bool, error)
 	// SignIns lists all sessions, the last used first.
 	SignIns(ctx context.Context) ([]Session, error)
-	// SweepSignIns removes what is over: links and sessions past their end, and sessions not seen since idle.
-	SweepSignIns(ctx context.Context, now, idle time.Time) error
+	// SweepSignIns removes what is over: links and sessions past their end, whatever is in force where it is called.
+	SweepSignIns(ctx context.Context, now time.Time) error
 }
 
 // Errors, to be compared with errors.Is.
@@ -92,7 +93,8 @@ const (
 
 	DefaultIdle = 30 * time.Minute
 	DefaultLife = 12 * time.Hour
-	// seenEvery is how exactly the store knows when a session was last used.
+	// seenEvery is how exactly the store knows when a session was last used, and a tenth of the idle time where that is
+	// less.
 	seenEvery = time.Minute
 )
 
@@ -182,7 +184,8 @@ func (b *Book) Begin(ctx context.Context, s Session) (secret string, _ Session, 
 	if end := now.Add(orDefault(b.Life, DefaultLife)); s.Until.IsZero() || end.Before(s.Until) {
 		s.Until = end
 	}
-	if err := b.Store.SweepSignIns(ctx, now, now.Add(-orDefault(b.Idle, DefaultIdle))); err != nil {
+	s.Ends = now.Add(orDefault(b.Idle, DefaultIdle))
+	if err := b.Store.SweepSignIns(ctx, now); err != nil {
 		return "", Session{}, err
 	}
 	return secret, s, b.Store.PutSignIn(ctx, s, MaxOwn, MaxSessions)
@@ -194,10 +197,11 @@ func (b *Book) Find(ctx context.Context, secret string) (Session, error) {
 	if err != nil {
 		return s, err
 	}
-	if now := b.now(); now.Sub(s.Seen) >= seenEvery {
-		s.Seen = now
+	idle := orDefault(b.Idle, DefaultIdle)
+	if now := b.now(); now.Sub(s.Seen) >= min(seenEvery, idle/10) {
+		s.Seen, s.Ends = now, now.Add(idle)
 		// A session whose use cannot be noted ends a little earlier. That is no reason to refuse the request.
-		_ = b.Store.SeeSignIn(ctx, s.ID, now)
+		_ = b.Store.SeeSignIn(ctx, s.ID, s.Seen, s.Ends)
 	}
 	return s, nil
 }
@@ -218,9 +222,10 @@ func (b *Book) Peek(ctx context.Context, secret string) (Session, error) {
 	return s, nil
 }
 
-// over reports whether the session has ended, by the times in force: they may be shorter than when it began.
+// over reports whether the session has ended: by its own times, and by those in force here, if they are set. They may be
+// shorter than when it began.
 func (b *Book) over(s *Session, now time.Time) bool {
-	return !now.Before(s.Until) || now.Sub(s.Began) >= orDefault(b.Life, DefaultLife) || now.Sub(s.Seen) >= orDefault(b.Idle, DefaultIdle)
+	return !now.Before(s.Until) || !now.Before(s.Ends) || b.Life > 0 && now.Sub(s.Began) >= b.Life || b.Idle > 0 && now.Sub(s.Seen) >= b.Idle
 }
 
 // List returns the sessions that are not over.

@@ -129,6 +129,7 @@ type Keeper struct {
 
 	swept time.Time
 	told  time.Time
+	known int64 // of lost, what the log has been told
 }
 
 // New makes a Keeper, which stores until Close.
@@ -270,11 +271,18 @@ func (k *Keeper) store(list []Capture) {
 	k.tell(err)
 }
 
+// errNoRoom is why a capture is lost that the store was not asked to keep.
+var errNoRoom = errors.New("captures: more calls than the store keeps up with")
+
 // tell warns of captures that were lost, once a minute.
 func (k *Keeper) tell(err error) {
+	lost := k.lost.Load()
+	if err == nil && lost > k.known {
+		err = errNoRoom
+	}
 	if now := k.o.Now(); err != nil && now.Sub(k.told) >= time.Minute {
-		k.told = now
-		k.o.Log.Warn("captures of calls could not be kept; the calls are not affected", "error", err, "lost", k.lost.Load())
+		k.told, k.known = now, lost
+		k.o.Log.Warn("captures of calls could not be kept; the calls are not affected", "error", err, "lost", lost)
 	}
 }
 

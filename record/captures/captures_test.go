@@ -144,3 +144,19 @@ func TestKeeperNeverWaits(t *testing.T) {
 		}
 	})
 }
+
+// TestKeeperTellsOfNoRoom: what is lost because calls come faster than the store is said too.
+func TestKeeperTellsOfNoRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		k := New(Options{Store: &memory{rows: map[string]Row{}}, Sealer: sealer(t, 1), room: 10_000, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		if k.Room(10_001) {
+			t.Fatal("there is room")
+		}
+		time.Sleep(10 * time.Minute)
+		k.Close()
+		if said := log.String(); strings.Count(said, "captures of calls could not be kept") != 1 || !strings.Contains(said, "lost=1") {
+			t.Errorf("log %q", said)
+		}
+	})
+}

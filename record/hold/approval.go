@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -84,6 +85,7 @@ func NewApprovals(s ApprovalStore, o ApprovalOptions) *Approvals {
 var (
 	errNotRemembered = errors.New("hold: only a call that pellucid guard has held, with arguments that it could read, can be remembered")
 	errApprovalTime  = errors.New("hold: an approval lasts from a minute to 365 days")
+	errFirstOfTwo    = errors.New("hold: the item needs two persons: release it without an approval, which proposes it; the person who confirms it can approve its calls")
 )
 
 // Remember approves the calls of a held item, whose opened body is given, for a time. by names
@@ -97,7 +99,7 @@ func (as *Approvals) Remember(ctx context.Context, it *Item, body []byte, by str
 		return nil, err
 	}
 	now := as.o.Now().UTC()
-	if err := as.store.SweepApprovals(ctx, now.Add(-as.o.remember)); err != nil {
+	if err := as.Sweep(ctx); err != nil {
 		return nil, err
 	}
 	for _, c := range calls {
@@ -112,6 +114,50 @@ func (as *Approvals) Remember(ctx context.Context, it *Item, body []byte, by str
 		out = append(out, a)
 	}
 	return out, nil
+}
+
+// Sweep forgets what has ended, 30 days after.
+func (as *Approvals) Sweep(ctx context.Context) error {
+	return as.store.SweepApprovals(ctx, as.o.Now().Add(-as.o.remember))
+}
+
+// ReleaseAndRemember releases a held item, and approves its calls then, as Remember does. opened is the body that
+// a reviewer has decrypted; nil where the item is not sealed. The first of two persons who are needed approves
+// nothing.
+func (as *Approvals) ReleaseAndRemember(ctx context.Context, q *Queue, it *Item, opened []byte, by string, keep time.Duration) ([]Approval, error) {
+	if keep < time.Minute || keep > MaxApproval {
+		return nil, errApprovalTime
+	}
+	body := opened
+	if body == nil {
+		body = it.Body
+	}
+	if it.State == Held { // else the release says what has become of it
+		if it.People > 1 && it.Proposer == "" {
+			return nil, errFirstOfTwo
+		}
+		if opened == nil && it.Sealed() {
+			return nil, ErrSealed
+		}
+		if _, err := approvable(it, body); err != nil {
+			return nil, err
+		}
+	}
+	if err := q.ReleaseOpened(ctx, it.ID, by, opened); err != nil {
+		return nil, err
+	}
+	now, err := q.Get(ctx, it.ID)
+	if err != nil {
+		return nil, err
+	}
+	if now.State == Held { // the person who had proposed it was forgotten meanwhile
+		return nil, errFirstOfTwo
+	}
+	list, err := as.Remember(ctx, it, body, by, keep)
+	if err != nil {
+		err = fmt.Errorf("hold: the item is released, and not all of its calls are approved: %w", err)
+	}
+	return list, err
 }
 
 type approvableCall struct {

@@ -103,10 +103,14 @@ func (q *Queue) Show(ctx context.Context, of ...Filter) (Selection, Shown, error
 func (q *Queue) waiting(ctx context.Context, of []Filter, at, now time.Time) (sel Selection, ids itemIDs, err error) {
 	people, sources := map[string]bool{}, map[[2]string]bool{}
 	for _, f := range of {
-		if f.check() != nil || f.AsOf.IsZero() {
-			return sel, nil, errFilter
+		err := f.check()
+		if err == nil && f.AsOf.IsZero() {
+			err = errFilter
 		}
-		err := q.store.WaitingHeld(ctx, f, at, now, maxShown+1, func(w Waiting) {
+		if err != nil {
+			return sel, nil, err
+		}
+		err = q.store.WaitingHeld(ctx, f, at, now, maxShown+1, func(w Waiting) {
 			var id [16]byte
 			if n, err := hex.Decode(id[:], []byte(w.ID)); err != nil || n != len(id) {
 				return // what no reviewer can name

@@ -126,7 +126,7 @@ func (es *Exceptions) Grant(ctx context.Context, e Exception, keep time.Duration
 	}
 	e.ID, e.Since = NewID(), es.o.Now().UTC()
 	e.Until = e.Since.Add(keep)
-	if err := es.store.SweepExceptions(ctx, e.Since.Add(-es.o.remember)); err != nil {
+	if err := es.Sweep(ctx); err != nil {
 		return e, err
 	}
 	evidence, err := es.evidence(e)
@@ -135,6 +135,11 @@ func (es *Exceptions) Grant(ctx context.Context, e Exception, keep time.Duration
 	}
 	es.Forget()
 	return e, err
+}
+
+// Sweep forgets what has ended, by itself or by a reviewer, 30 days after.
+func (es *Exceptions) Sweep(ctx context.Context) error {
+	return es.store.SweepExceptions(ctx, es.o.Now().Add(-es.o.remember))
 }
 
 // Revoke ends an Exception. by names the person.
@@ -169,8 +174,12 @@ func (es *Exceptions) List(ctx context.Context, all bool) ([]Exception, error) {
 	return es.store.ListExceptions(ctx, es.o.Now(), all)
 }
 
-// Forget has the next Covers look into the store: another process may have changed it.
-func (es *Exceptions) Forget() { es.list.Store(nil) }
+// Forget has the next Covers look into the store: another process may have changed it. What is known stays, for a store
+// that does not answer.
+func (es *Exceptions) Forget() {
+	for k := es.list.Load(); k != nil && !es.list.CompareAndSwap(k, &knownExceptions{list: k.list}); k = es.list.Load() {
+	}
+}
 
 // Covers reports whether a result passes although the code was found in it. digest is called where an exception
 // is for one result. The store is read once in a while, by one caller; the others use what is known. A store
@@ -190,22 +199,24 @@ func (es *Exceptions) current(ctx context.Context, now time.Time) []Exception {
 	if k != nil && now.Sub(k.read).Abs() < es.o.recheck {
 		return k.list
 	}
-	if k == nil {
+	if k == nil || k.read.IsZero() {
 		es.mu.Lock()
 	} else if !es.mu.TryLock() {
 		return k.list
 	}
 	defer es.mu.Unlock()
-	if again := es.list.Load(); again != k && again != nil {
+	if again := es.list.Load(); again != k && again != nil && !again.read.IsZero() {
 		return again.list
 	}
-	ctx, stop := context.WithTimeout(ctx, es.o.wait)
+	within, stop := context.WithTimeout(ctx, es.o.wait)
 	defer stop()
-	list, err := es.store.ListExceptions(ctx, now, false)
+	list, err := es.store.ListExceptions(within, now, false)
 	if err != nil && k != nil {
 		list = k.list
 	}
-	es.list.Store(&knownExceptions{list, now})
+	if err == nil || !errors.Is(ctx.Err(), context.Canceled) { // the next reader asks for itself where this one has gone
+		es.list.Store(&knownExceptions{list, now})
+	}
 	return list
 }
 

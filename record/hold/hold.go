@@ -159,7 +159,7 @@ type Store interface {
 	// GetHeld returns an item with its Body and its Question. Both, and Hidden, end together.
 	GetHeld(ctx context.Context, id string, now time.Time) (Item, error)
 	// DecideHeld takes an item from Held to Released or Denied; ErrDecided if it is
-	// no longer held, ErrSecond if another person has to release it or to propose it first. A denied item loses its Body; the Body of a released one becomes
+	// no longer held, ErrSecond if another person has to release it or to propose it first. A denied item loses its Body, its Question and Hidden; the Body of a released one becomes
 	// body, unless that is nil.
 	DecideHeld(ctx context.Context, id string, to State, by string, now time.Time, body, evidence []byte) error
 	// DecideManyHeld decides those of the items that are still held, as DecideHeld does, in one transaction.
@@ -362,14 +362,18 @@ func (q *Queue) Sweep(ctx context.Context) (int, error) {
 	return q.store.SweepHeld(ctx, now, now.Add(-q.o.remember), q.o.Evidence)
 }
 
-// KeepSwept sweeps at once and then at every interval, until ctx ends. failed, if not nil, is told
-// of a sweep that did not succeed. Sweeping saves room: an item that has expired is never
+// KeepSwept sweeps at once and then at every interval, until ctx ends, and does what else is to be swept then. failed,
+// if not nil, is told of a sweep that did not succeed. Sweeping saves room: an item that has expired is never
 // given out.
-func (q *Queue) KeepSwept(ctx context.Context, every time.Duration, failed func(error)) {
+func (q *Queue) KeepSwept(ctx context.Context, every time.Duration, failed func(error), also ...func(context.Context) error) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		if _, err := q.Sweep(ctx); err != nil && failed != nil && ctx.Err() == nil {
+		_, err := q.Sweep(ctx)
+		for _, sweep := range also {
+			err = errors.Join(err, sweep(ctx))
+		}
+		if err != nil && failed != nil && ctx.Err() == nil {
 			failed(err)
 		}
 		select {

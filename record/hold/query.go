@@ -5,8 +5,10 @@ package hold
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -147,8 +149,16 @@ func (f *Filter) check() error {
 	if f.State != "" && !f.State.Known() {
 		return errFilter
 	}
+	for _, s := range []string{f.ID, f.Server, f.Tool, f.Rule, f.Principal, f.Text, string(f.Code), string(f.Found), f.After} {
+		if !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0 {
+			return errText
+		}
+	}
 	return nil
 }
+
+// errText refuses what Postgres does not take as text: no item has it.
+var errText = errors.New("hold: a value of the filter is not UTF-8, or has a NUL in it")
 
 // Page returns a page of items without their Body.
 func (q *Queue) Page(ctx context.Context, f Filter) (Page, error) {
@@ -195,7 +205,10 @@ const (
 
 // Groups counts items by what they have in common. skip is the number of groups on the pages before.
 func (q *Queue) Groups(ctx context.Context, f Filter, by GroupBy, sort GroupSort, skip int) (Counted, error) {
-	if f.check() != nil || !known(by, Groups) || !known(sort, GroupSorts) || skip < 0 {
+	if err := f.check(); err != nil {
+		return Counted{}, err
+	}
+	if !slices.Contains(Groups, by) || !slices.Contains(GroupSorts, sort) || skip < 0 {
 		return Counted{}, errFilter
 	}
 	return q.store.GroupHeld(ctx, f, by, sort, skip, q.o.Now())
@@ -211,15 +224,6 @@ func (q *Queue) Select(ctx context.Context, f *Filter) (Selection, error) {
 		f.AsOf = now
 	}
 	return q.store.SelectHeld(ctx, *f, now)
-}
-
-func known[T comparable](v T, list []T) bool {
-	for _, w := range list {
-		if w == v {
-			return true
-		}
-	}
-	return false
 }
 
 // LowerASCII is how texts are compared: ASCII letters in lower case, everything else as it is.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/index"
@@ -48,6 +49,8 @@ func Set(f *hold.Filter, name, value string, now time.Time) error {
 		switch {
 		case value == "":
 			return errors.New("a value is missing")
+		case !utf8.ValidString(value) || strings.IndexByte(value, 0) >= 0:
+			return errors.New("the value is not UTF-8, or has a NUL in it")
 		case (name == "code" || name == "found") && !finding.Code(value).Known():
 			return fmt.Errorf("%s is not the code of a finding: docs/spec/scrub.md lists them", finding.Quote(value))
 		}
