@@ -163,7 +163,7 @@ func (s *Store) eraseOpenings(ctx context.Context, rows []sequence.Entry, digest
 		return 0, nil
 	}
 	err := s.Ledger().update(ctx, "forget", func(t *tx) error {
-		if err := t.unindexOpenings(ctx, s.index, found); err != nil {
+		if err := t.unindexOpenings(ctx, s.indexKey(), found); err != nil {
 			return err
 		}
 		all := pad(args, args[0])

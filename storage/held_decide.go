@@ -37,11 +37,11 @@ func (s *Store) DecideManyHeld(ctx context.Context, ids []string, d hold.Choice)
 		}
 		return todo.write(ctx, t, &d)
 	})
+	if d.To == hold.Denied && (err != nil || !d.More) { // a decision that fails ends there: what it has denied so far goes
+		s.wipe(ctx)
+	}
 	if err != nil {
 		return hold.Decided{}, err
-	}
-	if d.To == hold.Denied && !d.More {
-		s.wipe(ctx)
 	}
 	return out, nil
 }

@@ -52,14 +52,14 @@ func (s *Store) GroupHeld(ctx context.Context, f hold.Filter, by hold.GroupBy, s
 	}
 	query := "SELECT " + columns + ", count(*) AS n, count(DISTINCT NULLIF(who, '')) AS people, min(at) AS oldest, max(at || ' ' || id) AS newest FROM (" +
 		strings.Join(parts, " UNION ALL ") + ") AS items GROUP BY " + columns
-	err = s.query(ctx, func(r *sql.Rows) error {
+	err = s.queryBuilt(ctx, func(r *sql.Rows) error {
 		g, err := scanGroup(r, by, &out.Total, &out.N)
 		out.Groups = append(out.Groups, g)
 		return err
 	}, "WITH groups AS MATERIALIZED ("+query+") SELECT *, (SELECT count(*) FROM groups), (SELECT CAST(sum(n) AS BIGINT) FROM groups) FROM groups ORDER BY "+groupOrders[sort]+", "+columns+" LIMIT ? OFFSET ?",
 		append(args[:len(args):len(args)], limit, skip)...)
 	if err == nil && len(out.Groups) == 0 && skip > 0 {
-		err = s.query(ctx, func(r *sql.Rows) error { return r.Scan(&out.Total, &out.N) },
+		err = s.queryBuilt(ctx, func(r *sql.Rows) error { return r.Scan(&out.Total, &out.N) },
 			"SELECT count(*), CAST(coalesce(sum(n), 0) AS BIGINT) FROM ("+query+") AS groups", args...)
 	}
 	if err == nil {

@@ -83,7 +83,7 @@ func (s *Store) ListHeld(ctx context.Context, f hold.Filter, now time.Time) (hol
 		}
 		query, args := q.union(heldColumns, limit+1-len(page.Items), 0, q.behind(at), within, q.rest)
 		last := heldCursor{}
-		err = s.query(ctx, func(r *sql.Rows) error {
+		err = s.queryBuilt(ctx, func(r *sql.Rows) error {
 			if len(page.Items) == limit {
 				page.Next = last.String()
 				return nil
@@ -111,7 +111,7 @@ func (s *Store) heldWindow(ctx context.Context, q *heldQuery, at heldCursor, n i
 	for _, b := range q.branches {
 		one.branches = []heldCondition{b}
 		query, args := one.union("at, id", 1, n, q.behind(at))
-		err := s.query(ctx, func(r *sql.Rows) error {
+		err := s.queryBuilt(ctx, func(r *sql.Rows) error {
 			var c heldCursor
 			err := r.Scan(&c.at, &c.id)
 			c.id = ""

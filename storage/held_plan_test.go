@@ -4,6 +4,7 @@ package storage
 
 import (
 	"database/sql"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -46,5 +47,44 @@ func TestHeldSumsReadNoRows(t *testing.T) {
 		if err != nil || reads == 0 {
 			t.Errorf("%s: %d reads, %v", query, reads, err)
 		}
+	}
+}
+
+// TestBuiltQueriesAreNotKept: the statements of a store do not grow with the forms that a filter can have.
+func TestBuiltQueriesAreNotKept(t *testing.T) {
+	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	q := hold.New(s, hold.Options{})
+	kept := func() (n int) {
+		s.stmts.Range(func(any, any) bool { n++; return true })
+		return n
+	}
+	ask := func(f hold.Filter) {
+		t.Helper()
+		_, page := q.Page(t.Context(), f)
+		_, groups := q.Groups(t.Context(), f, hold.ByServer, hold.NewestFirst, 0)
+		_, sel := q.Select(t.Context(), &f)
+		_, _, show := q.Show(t.Context(), f)
+		if err := errors.Join(page, groups, sel, show); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask(hold.Filter{})
+	before := kept()
+	for n := range 64 {
+		var f hold.Filter
+		for i, set := range []func(){func() { f.Server = "a" }, func() { f.Tool = "a" }, func() { f.Code = finding.HiddenTag }, func() { f.Rule = "a" },
+			func() { f.Principal = "a" }, func() { f.State = hold.Held }} {
+			if n>>i&1 == 1 {
+				set()
+			}
+		}
+		ask(f)
+	}
+	if after := kept(); after != before {
+		t.Errorf("%d statements are kept, %d before", after, before)
 	}
 }

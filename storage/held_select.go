@@ -41,7 +41,7 @@ func selectHeld(f hold.Filter, now time.Time) (query string, args []any) {
 func (s *Store) SelectHeld(ctx context.Context, f hold.Filter, now time.Time) (out hold.Selection, err error) {
 	query, args := selectHeld(f, now)
 	var oldest, newest string
-	err = s.query(ctx, func(r *sql.Rows) error {
+	err = s.queryBuilt(ctx, func(r *sql.Rows) error {
 		return r.Scan(&out.N, &out.Principals, &out.Sources, &oldest, &newest)
 	}, query, args...)
 	if err == nil {
@@ -67,7 +67,7 @@ func waitingHeld(f hold.Filter, at, now time.Time, most int) (query string, args
 // WaitingHeld implements hold.Searcher.
 func (s *Store) WaitingHeld(ctx context.Context, f hold.Filter, at, now time.Time, most int, each func(hold.Waiting)) error {
 	query, args := waitingHeld(f, at, now, most)
-	err := s.query(ctx, func(r *sql.Rows) (err error) {
+	err := s.queryBuilt(ctx, func(r *sql.Rows) (err error) {
 		var w hold.Waiting
 		var held string
 		if err := r.Scan(&w.ID, &w.Server, &w.Tool, &w.Principal, &held); err != nil {

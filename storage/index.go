@@ -54,10 +54,11 @@ func (l *Ledger) Index(ctx context.Context, at int64, rows []index.Row) error {
 		if moved, err = t.moveIndex(ctx, at, at+int64(len(rows))); moved || err != nil {
 			return err
 		}
-		if err := t.keyUsed(ctx, l.s.index.ID()); err != nil {
+		key := l.s.indexKey()
+		if err := t.keyUsed(ctx, key.ID()); err != nil {
 			return err
 		}
-		return t.addRows(ctx, l.s.index, rows)
+		return t.addRows(ctx, key, rows)
 	})
 	if err == nil && moved {
 		err = index.ErrMoved
@@ -241,14 +242,15 @@ func parseCodes(s string) (out []ledger.Count) {
 	return out
 }
 
-// Unindex implements index.Store. The groups keep their numbers.
+// Unindex implements index.Store. The groups keep their numbers. The rows are deleted: what TRUNCATE empties is empty for
+// a View of Postgres too that is open.
 func (l *Ledger) Unindex(ctx context.Context) error {
 	return l.update(ctx, "empty the index", func(t *tx) error {
 		if err := t.exec(ctx, `UPDATE decision_index SET size = 0, keys = ''`); err != nil {
 			return err
 		}
 		for _, table := range []string{"decisions", "decision_keys", "decision_sums"} {
-			if err := t.exec(ctx, l.s.engine.empty(table)); err != nil {
+			if err := t.exec(ctx, `DELETE FROM `+table); err != nil {
 				return err
 			}
 		}
@@ -262,6 +264,13 @@ func (t *tx) unindexOpenings(ctx context.Context, key *index.Key, rows []sequenc
 	if err := t.exec(ctx, `UPDATE decision_index SET size = size`); err != nil {
 		return err
 	}
+	missing, err := t.keyMissing(ctx, key)
+	if err != nil {
+		return err
+	}
+	if missing {
+		return t.unindexUnread(ctx, rows)
+	}
 	for i := range rows {
 		o, err := ledger.ParseOpening(rows[i].Opening)
 		if err != nil {
@@ -272,6 +281,63 @@ func (t *tx) unindexOpenings(ctx context.Context, key *index.Key, rows []sequenc
 			if err := t.exec(ctx, `DELETE FROM decision_keys WHERE key = ? AND at = ? AND idx = ?`, v, at, rows[i].Index); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// keyMissing reports whether the index has values under a key that is not there any more.
+func (t *tx) keyMissing(ctx context.Context, key *index.Key) (bool, error) {
+	var keys string
+	err := t.query(ctx, func(r *sql.Rows) error { return r.Scan(&keys) }, `SELECT keys FROM decision_index`)
+	return lacks(key, keys), err
+}
+
+// lacks reports whether one of the keys that the index names is not there any more.
+func lacks(key *index.Key, keys string) bool {
+	return keys != "" && slices.ContainsFunc(strings.Split(keys, ","), func(id string) bool { return !key.Has(id) })
+}
+
+// unindexUnread removes all values of the records but those that stand in the log. A value under a key that was
+// retired cannot be computed, and the table is not sorted by record: it is read whole, once for each chunk of
+// records.
+func (t *tx) unindexUnread(ctx context.Context, rows []sequence.Entry) error {
+	ids := make([]int64, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].Index
+	}
+	part, arg := t.engine.among("idx", ids)
+	public := map[int64][]int64{}
+	err := t.query(ctx, func(r *sql.Rows) error {
+		var row index.Row
+		var about []byte
+		var codes string
+		err := r.Scan(&row.Index, &about, &codes)
+		row.Of, row.Codes = idOf(about), parseCodes(codes)
+		public[row.Index] = index.Public(&row)
+		return err
+	}, `SELECT idx, about, codes FROM decisions WHERE `+part, arg)
+	if err != nil {
+		return err
+	}
+	type value struct{ key, at, idx int64 }
+	var gone []value
+	err = t.query(ctx, func(r *sql.Rows) error {
+		var v value
+		if err := r.Scan(&v.key, &v.at, &v.idx); err != nil {
+			return err
+		}
+		if !slices.Contains(public[v.idx], v.key) {
+			gone = append(gone, v)
+		}
+		return nil
+	}, `SELECT key, at, idx FROM decision_keys WHERE `+part, arg)
+	if err != nil {
+		return err
+	}
+	for _, v := range gone {
+		if err := t.exec(ctx, `DELETE FROM decision_keys WHERE key = ? AND at = ? AND idx = ?`, v.key, v.at, v.idx); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -294,7 +360,7 @@ func (c Cursor) String() string {
 	return strconv.FormatInt(c.At, 10) + "." + strconv.FormatInt(c.Index, 10)
 }
 
-// ParseCursor reads a cursor; false: s is none.
+// ParseCursor reads a cursor; false: s is not one.
 func ParseCursor(s string) (c Cursor, ok bool) {
 	a, b, ok := strings.Cut(s, ".")
 	var errs [2]error

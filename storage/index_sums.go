@@ -60,7 +60,7 @@ func (v *View) Newer(f *index.Filter, asOf int64) (Count, error) {
 	if f.ID != (ledger.ID{}) {
 		c.and(`d.id = ?`, f.ID[:])
 	}
-	values := f.Values(v.l.s.index)
+	values := f.Values(v.l.s.indexKey())
 	if f.Code != "" {
 		values = append(values, []int64{index.CodeValue(f.Code)})
 	}

@@ -412,8 +412,8 @@ func TestIndexFollows(t *testing.T) {
 // when it is made anew, nor where the opening was erased after an indexer has read it.
 func TestIndexForgets(t *testing.T) {
 	engines(t, func(t *testing.T, where string) {
-		s := open(t, where, storage.Options{Index: index.NewKey([]byte("new"), []byte("old"))})
-		was := open(t, where, storage.Options{Index: index.NewKey([]byte("old"))})
+		s := open(t, where, storage.Options{Index: underKey(index.NewKey([]byte("new"), []byte("old")))})
+		was := open(t, where, storage.Options{Index: underKey(index.NewKey([]byte("old")))})
 		l, keys := s.Ledger(), keyring(t)
 		d := deed{rand.New(rand.NewPCG(5, 6))}
 		d.fill(t, l, keys, 300)
@@ -469,9 +469,71 @@ func TestIndexForgets(t *testing.T) {
 			t.Fatal(err)
 		}
 		check("anew", 601, true)
-		other := open(t, where, storage.Options{Index: index.NewKey([]byte("other"))})
+		other := open(t, where, storage.Options{Index: underKey(index.NewKey([]byte("other")))})
 		if st, err := other.Ledger().IndexStatus(ctx); err != nil || !st.KeyMissing {
 			t.Errorf("with another key: %+v, %v", st, err)
+		}
+	})
+}
+
+// underKey is the setting of a store that always has the key.
+func underKey(k *index.Key) func() *index.Key { return func() *index.Key { return k } }
+
+// TestIndexForgetsUnderRetiredKey: a person is erased from the index too where a process has indexed under a key
+// that the process which erases does not have any more; what stands in the log stays found.
+func TestIndexForgetsUnderRetiredKey(t *testing.T) {
+	engines(t, func(t *testing.T, where string) {
+		running := open(t, where, storage.Options{Index: underKey(index.NewKey([]byte("old")))})
+		now := index.NewKey([]byte("new"))
+		s := open(t, where, storage.Options{Index: func() *index.Key { return now }})
+		d := deed{rand.New(rand.NewPCG(7, 8))}
+		d.fill(t, running.Ledger(), keyring(t), 300)
+		if err := index.NewFollower(running.Ledger(), quiet).Catch(ctx, nil); err != nil {
+			t.Fatal(err)
+		}
+		count := func(of *storage.Store, filter string) (n int64) {
+			t.Helper()
+			f, err := index.Parse(filter, day)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := of.Ledger().View(ctx, func(v *storage.View) error {
+				list, err := v.List(&f, storage.Page{Limit: 1000})
+				n = int64(len(list.Rows))
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		if count(running, "principal:ann") == 0 || count(running, "by:ann") == 0 || count(running, "principal:bob") == 0 {
+			t.Fatal("the records have nobody in them")
+		}
+		var about [2]int
+		for i := range about {
+			if i == 1 {
+				if n, err := s.Forget(ctx, "ann", nil); err != nil || n.Openings == 0 {
+					t.Fatalf("%+v, %v", n, err)
+				}
+			}
+			for _, code := range deedCodes {
+				about[i] += int(count(running, "code:"+string(code)))
+			}
+			for _, row := range everything(t, running.Ledger())[:40] {
+				if row.Of != (ledger.ID{}) {
+					about[i] += int(count(running, "of:"+row.Of.String()))
+				}
+			}
+		}
+		if n, by := count(running, "principal:ann"), count(running, "by:ann"); n+by != 0 {
+			t.Errorf("the person is still found in %d records, and as a reviewer in %d", n, by)
+		}
+		if about[0] != about[1] || about[0] == 0 {
+			t.Errorf("%d records found by what stands in the log, %d before", about[1], about[0])
+		}
+		now = index.NewKey([]byte("new"), []byte("old"))
+		if count(s, "principal:bob") == 0 {
+			t.Error("another person is not found, and the store does not follow its key")
 		}
 	})
 }

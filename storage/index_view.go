@@ -43,9 +43,7 @@ func (l *Ledger) View(ctx context.Context, do func(*View) error) error {
 	if err != nil {
 		return l.s.fail(ctx, "read the index", err)
 	}
-	for _, id := range strings.Split(keys, ",") {
-		v.Status.KeyMissing = v.Status.KeyMissing || keys != "" && !l.s.index.Has(id)
-	}
+	v.Status.KeyMissing = lacks(l.s.indexKey(), keys)
 	return do(v)
 }
 
@@ -297,7 +295,7 @@ type subquery struct {
 // condition that those are selected.
 func (v *View) keyedQuery(f *index.Filter, p *Page) (inner subquery, outer string, args []any, some bool, err error) {
 	from, to := f.Span()
-	values := f.Values(v.l.s.index)
+	values := f.Values(v.l.s.indexKey())
 	var c condition
 	c.and(`d.at >= ? AND d.at < ?`, from, to)
 	p.bound(&c)

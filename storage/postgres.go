@@ -6,10 +6,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -42,6 +40,7 @@ func openPostgres(ctx context.Context, where string, o Options) (*Store, error) 
 	}
 	if err != nil {
 		db.Close()
+		apart.Close()
 		return nil, s.failOpen(ctx, err)
 	}
 	return s, nil
@@ -52,25 +51,21 @@ const applicationName = "pellucid"
 
 // A postgresEngine is an engine for a Postgres database.
 type postgresEngine struct {
-	config  *pgx.ConnConfig
-	apart   *sql.DB     // a connection that no commit uses: all the others may be waiting for a standby
-	rebound sync.Map    // string → string
-	alone   atomic.Bool // a commit waits for no standby
+	config *pgx.ConnConfig
+	apart  *sql.DB     // a connection that no commit uses: all the others may be waiting for a standby
+	alone  atomic.Bool // a commit waits for no standby
 }
 
 // rebind numbers the placeholders. No query of this package has a ? in a literal.
-func (e *postgresEngine) rebind(query string) string {
-	if q, ok := e.rebound.Load(query); ok {
-		return q.(string)
+func (*postgresEngine) rebind(query string) string {
+	b := make([]byte, 0, len(query)+16)
+	for n := 1; ; n++ {
+		part, rest, more := strings.Cut(query, "?")
+		if b = append(b, part...); !more {
+			return string(b)
+		}
+		b, query = strconv.AppendInt(append(b, '$'), int64(n), 10), rest
 	}
-	parts := strings.Split(query, "?")
-	var b strings.Builder
-	b.WriteString(parts[0])
-	for i, p := range parts[1:] {
-		fmt.Fprintf(&b, "$%d%s", i+1, p)
-	}
-	e.rebound.Store(query, b.String())
-	return b.String()
 }
 
 // lock takes a lock that does not block readers, and that ends after the commit.
@@ -83,17 +78,19 @@ func (*postgresEngine) lock(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-func (*postgresEngine) classify(err error) (error, bool) {
-	var e *pgconn.PgError
-	if !errors.As(err, &e) {
+func (e *postgresEngine) classify(err error) (error, bool) {
+	var said *pgconn.PgError
+	if !errors.As(err, &said) {
 		return ground.ErrUnavailable, false // the connection, or a driver's complaint
 	}
 	switch {
-	case e.Code == "55P03", e.Code == "40001", e.Code == "40P01": // lock timeout, serialization, deadlock
+	case said.Code == "55P03", said.Code == "40001", said.Code == "40P01": // lock timeout, serialization, deadlock
 		return ground.ErrBusy, true
-	case e.Code == "53300": // too many connections
+	case said.Code == "57014" && e.alone.Load(): // CommitAlone has met the statement after the wait that it ends
 		return ground.ErrBusy, true
-	case e.Code == "53100": // disk full
+	case said.Code == "53300": // too many connections
+		return ground.ErrBusy, true
+	case said.Code == "53100": // disk full
 		return ground.ErrFull, false
 	}
 	return ground.ErrUnavailable, false
@@ -127,8 +124,6 @@ func (e *postgresEngine) begin() string {
 }
 
 func (*postgresEngine) derived() string { return `SET LOCAL synchronous_commit = off` }
-
-func (*postgresEngine) empty(table string) string { return `TRUNCATE ` + table }
 
 // snapshot: a plan that was made for other arguments, and compiling one, cost more than the query.
 func (*postgresEngine) snapshot() (*sql.TxOptions, []string) {

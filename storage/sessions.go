@@ -178,9 +178,14 @@ func (s *Store) ReleaseSessions(ctx context.Context, owner string, now, before t
 		return nil, s.fail(ctx, "find sessions of a replica", err)
 	}
 	err = s.updating(ctx, "release sessions", func(t *tx) error {
-		for _, id := range unused {
-			if err := t.exec(ctx, `UPDATE sessions SET owner = '', seen = ? WHERE id = ? AND owner = ? AND seen <= ?`, stamp(now), id, owner, stamp(before)); err != nil {
+		released = nil
+		for _, id := range unused { // one that was used meanwhile stays
+			n, err := t.change(ctx, `UPDATE sessions SET owner = '', seen = ? WHERE id = ? AND owner = ? AND seen <= ?`, stamp(now), id, owner, stamp(before))
+			if err != nil {
 				return err
+			}
+			if n > 0 {
+				released = append(released, id)
 			}
 		}
 		return nil
@@ -188,5 +193,5 @@ func (s *Store) ReleaseSessions(ctx context.Context, owner string, now, before t
 	if err != nil {
 		return nil, err
 	}
-	return unused, nil
+	return released, nil
 }

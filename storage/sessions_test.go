@@ -296,3 +296,33 @@ func left(t *testing.T, s *storage.Store, most int, want []string) {
 		}
 	}
 }
+
+// TestReleaseUsedMeanwhile: a session that is used while the others are let go of is not returned.
+func TestReleaseUsedMeanwhile(t *testing.T) {
+	engines(t, func(t *testing.T, where string) {
+		s := open(t, where, storage.Options{})
+		for _, id := range []string{"idle", "used"} {
+			r := session.Record{ID: id, Principal: session.PrincipalDigest("ann"), Seen: day, Until: day.Add(time.Hour)}
+			if _, err := s.ClaimSession(ctx, r, "self"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		later := day.Add(10 * time.Minute)
+		got, err := s.ReleaseSessions(ctx, "self", later, later.Add(-time.Minute), func(id string) bool {
+			if id == "used" {
+				r, err := s.Session(ctx, id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Seen = later
+				if err := s.KeepSession(ctx, r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return false
+		})
+		if err != nil || !slices.Equal(got, []string{"idle"}) {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+}

@@ -162,9 +162,6 @@ func (sqliteEngine) begin() string { return "" }
 
 func (sqliteEngine) derived() string { return "" }
 
-// empty is what SQLite does in one step: no condition.
-func (sqliteEngine) empty(table string) string { return `DELETE FROM ` + table }
-
 func (sqliteEngine) snapshot() (*sql.TxOptions, []string) { return nil, nil }
 
 func (sqliteEngine) among(column string, list []int64) (string, any) {

@@ -34,8 +34,9 @@ type Options struct {
 	Readers int
 	// Chain authenticates records that wait for their signature; nil: a key that is public.
 	Chain *sequence.ChainKey
-	// Index is the key under which the index of the log finds persons and contents; nil: a key that is public.
-	Index *index.Key
+	// Index returns the key under which the index of the log finds persons and contents. It is asked each time: a
+	// process that runs on takes a new key. nil: a key that is public.
+	Index func() *index.Key
 	// Cache bounds the bytes of pages that the writing connection of an SQLite file keeps in
 	// memory; 0 stands for 64 MiB. An import of a million attestations needs that much; a log,
 	// to which records are only added, does not.
@@ -79,8 +80,9 @@ func Open(ctx context.Context, where string, o Options) (*Store, error) {
 	if s.chain = o.Chain; s.chain == nil {
 		s.chain = sequence.NewChainKey(nil)
 	}
-	if s.index = o.Index; s.index == nil {
-		s.index = index.NewKey(nil)
+	if s.indexKey = o.Index; s.indexKey == nil {
+		public := index.NewKey(nil)
+		s.indexKey = func() *index.Key { return public }
 	}
 	s.adds, s.changes = newWriter(s.chain), newWriter(s.chain)
 	return s, nil
@@ -94,7 +96,7 @@ type Store struct {
 	stmts       sync.Map // string → *sql.Stmt: what read has prepared; as many as the package has queries
 
 	chain         *sequence.ChainKey
-	index         *index.Key
+	indexKey      func() *index.Key
 	adds, changes *writer // of records that stand alone, and of those that go with a change
 
 	outbox atomic.Pointer[Outbox] // nil: no receiver is told what waits
@@ -134,8 +136,6 @@ type engine interface {
 	// derived is a statement for a transaction whose rows can be made again from others: it need not be
 	// durable when it returns, as long as a lost one is lost whole; "": none.
 	derived() string
-	// empty is the statement that removes all rows of a table.
-	empty(table string) string
 	// snapshot are the options of a transaction that reads one state of the database, and statements
 	// that it begins with.
 	snapshot() (*sql.TxOptions, []string)
@@ -255,6 +255,12 @@ func (s *Store) query(ctx context.Context, scan func(*sql.Rows) error, query str
 		return err
 	}
 	rows, err := st.QueryContext(ctx, args...)
+	return each(rows, err, scan)
+}
+
+// queryBuilt is query for a text that is put together of parts: there are too many of them to keep each one.
+func (s *Store) queryBuilt(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
+	rows, err := s.read.QueryContext(ctx, s.engine.rebind(query), args...)
 	return each(rows, err, scan)
 }
 

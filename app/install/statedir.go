@@ -5,6 +5,9 @@ package install
 
 import (
 	"bytes"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
@@ -33,13 +36,27 @@ func chainKey(dir *state.Dir) (*sequence.ChainKey, error) {
 	return sequence.NewChainKey(keys[0].Secret(), Secrets(keys[1:])...), nil
 }
 
-// IndexKey is the key under which the index of a log finds persons and contents.
-func IndexKey(dir *state.Dir) (*index.Key, error) {
+// IndexKey returns the key under which the index of a log finds persons and contents. It follows the keys of the
+// installation, as far as KeyPoll says; where they cannot be read it stays as it is.
+func IndexKey(dir *state.Dir) (func() *index.Key, error) {
 	keys, err := Keys(dir)
 	if err != nil {
 		return nil, err
 	}
-	return index.NewKey(keys[0].Secret(), Secrets(keys[1:])...), nil
+	var mu sync.Mutex
+	now, looked := index.NewKey(keys[0].Secret(), Secrets(keys[1:])...), time.Now()
+	return func() *index.Key {
+		mu.Lock()
+		defer mu.Unlock()
+		if time.Since(looked) < KeyPoll {
+			return now
+		}
+		looked = time.Now()
+		if read, err := Keys(dir); err == nil && !slices.Equal(read, keys) {
+			keys, now = read, index.NewKey(read[0].Secret(), Secrets(read[1:])...)
+		}
+		return now
+	}, nil
 }
 
 // FenceKey is the installation's key of the fences, which verifies those of previous keys too.

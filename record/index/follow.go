@@ -96,7 +96,8 @@ func (f *Follower) Follow(ctx context.Context) {
 			last, stop := context.WithTimeout(context.WithoutCancel(ctx), grace)
 			defer stop()
 			for more := true; more; {
-				if more, _ = f.own(last); last.Err() != nil { // what is left, another process reads from the log
+				var err error
+				if more, err = f.own(last); err != nil || last.Err() != nil { // what is left, another process reads from the log
 					return
 				}
 			}
