@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -83,7 +84,8 @@ var errUnproved = errors.New("ledger: case: what is held is not what the record 
 // NewCase collects a case from a store. The id is that of a record or of a held item.
 func NewCase(ctx context.Context, s *storage.Store, dir *state.Dir, id ledger.ID, o CaseOptions) (*Case, error) {
 	l := s.Ledger()
-	list, err := caseRecords(ctx, l, dir, &id)
+	queue := hold.New(s, hold.Options{})
+	list, err := caseRecords(ctx, l, queue, dir, &id)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +95,7 @@ func NewCase(ctx context.Context, s *storage.Store, dir *state.Dir, id ledger.ID
 			return nil, err
 		}
 	}
-	if err := b.held(ctx, hold.New(s, hold.Options{}), id); err != nil {
+	if err := b.held(ctx, queue, id); err != nil {
 		return nil, err
 	}
 	if err := b.guard(id); err != nil {
@@ -106,13 +108,21 @@ func NewCase(ctx context.Context, s *storage.Store, dir *state.Dir, id ledger.ID
 }
 
 // caseRecords returns the record of an id and those about it. id becomes that of the decision, where
-// it named a record about one.
-func caseRecords(ctx context.Context, l *storage.Ledger, dir *state.Dir, id *ledger.ID) ([]sequence.Entry, error) {
+// it named a record about one. A held item whose decision was not recorded has the records about it alone.
+func caseRecords(ctx context.Context, l *storage.Ledger, q *hold.Queue, dir *state.Dir, id *ledger.ID) ([]sequence.Entry, error) {
 	var list []sequence.Entry
+	var server string
+	var since time.Time
 	e, err := Find(ctx, l, dir, *id)
 	switch {
 	case errors.Is(err, errNoRecord):
-		// A held item whose decision was not recorded has its id all the same.
+		it, err := q.Get(ctx, id.String())
+		if errors.Is(err, hold.ErrNotFound) {
+			return nil, errNoRecord
+		} else if err != nil {
+			return nil, err
+		}
+		server, since = it.Server, it.Held
 	case err != nil:
 		return nil, err
 	default:
@@ -132,19 +142,19 @@ func caseRecords(ctx context.Context, l *storage.Ledger, dir *state.Dir, id *led
 		if err == nil {
 			list = append(list, e)
 		}
-		about, more, err := l.About(ctx, *id, st.Server, st.Time.Add(-slack))
-		if err != nil {
-			return nil, err
-		}
-		if more {
-			return nil, errors.New("ledger: case: the log is too long to find every record of this case")
-		}
-		list = append(list, about...)
+		server, since = st.Server, st.Time
 	}
-	if len(list) == 0 {
+	about, more, err := l.About(ctx, *id, server, since.Add(-slack))
+	if err != nil {
+		return nil, err
+	}
+	if more {
+		return nil, errors.New("ledger: case: the log is too long to find every record of this case")
+	}
+	if list = append(list, about...); len(list) == 0 {
 		return nil, errNoRecord
 	}
-	slices.SortFunc(list, func(a, b sequence.Entry) int { return int(a.Index - b.Index) })
+	slices.SortFunc(list, func(a, b sequence.Entry) int { return cmp.Compare(a.Index, b.Index) })
 	return slices.CompactFunc(list, func(a, b sequence.Entry) bool { return a.Index == b.Index }), nil
 }
 

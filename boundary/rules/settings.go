@@ -64,11 +64,11 @@ var (
 	// Modes are those of a check that runs before the delivery.
 	Modes = Words[policy.Mode]{[]string{"enforce", "audit", "off"}, []policy.Mode{policy.Enforce, policy.Audit, policy.Off}}
 
-	// Of a tool the last of fenceWords alone can be said: it reads no resource.
-	// Captured are the texts of a call, and the verdicts on it.
+	// captureParts are the texts of a call, and captureVerdicts the verdicts on it.
 	captureParts    = []string{"arguments", "received", "delivered"}
 	captureVerdicts = []string{string(gateway.Passed), string(gateway.Changed), string(gateway.Withheld), string(gateway.Dropped)}
 
+	// Of a tool the last of fenceWords alone can be said: it reads no resource.
 	fenceWords      = []string{"resources", "prompts", anyType}
 	structuredWords = []string{"keep", "text"}
 )

@@ -102,7 +102,6 @@ type detectorsCmd struct {
 	Programs []string      `name:"program" sep:"none" placeholder:"COMMAND" help:"Program that runs detectors by name, with its arguments; without a name it lists them. May be repeated."`
 	Cage     string        `placeholder:"COMMAND" help:"Command that runs the programs, to take the network and memory from them."`
 	Locales  string        `placeholder:"DIR" help:"Folder of locales for the programs."`
-	Keep     string        `placeholder:"DIR" help:"Keep answers in this folder, and do not ask for them again."`
 	Only     []string      `placeholder:"NAME" help:"Run these detectors alone."`
 	Longest  time.Duration `default:"10m" placeholder:"TIME" help:"Stop a detector after this time, and count what it has judged (default ${default})."`
 	Page     string        `placeholder:"FILE" help:"Rewrite the table in this page of the repository."`
@@ -116,7 +115,7 @@ cannot be written. A detector that fails is a line of the table.`
 }
 
 func (c *detectorsCmd) Run(e *env) error {
-	o := detectors.Options{Root: c.Root, Programs: c.Programs, Cage: c.Cage, Locales: c.Locales, Keep: c.Keep, Only: c.Only, Longest: c.Longest, Page: c.Page}
+	o := detectors.Options{Root: c.Root, Programs: c.Programs, Cage: c.Cage, Locales: c.Locales, Only: c.Only, Longest: c.Longest, Page: c.Page}
 	return detectors.Run(context.Background(), o, e.Stdout, e.Stderr)
 }
 

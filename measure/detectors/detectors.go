@@ -24,7 +24,6 @@ type Options struct {
 	Programs []string // each runs detectors by name, and without a name lists them
 	Cage     string   // command that the programs are run by, to take the network and memory from them
 	Locales  string   // folder of locales, for those that want one
-	Keep     string   // folder of answers that are not asked for again; "": none
 	Only     []string // names of detectors to run; none: all
 	Longest  time.Duration
 	Page     string // page whose table is rewritten; "": none
@@ -64,7 +63,7 @@ func others(ctx context.Context, o Options, rows []row, progress io.Writer) (col
 	}
 	defer os.RemoveAll(home)
 	for _, program := range o.Programs {
-		c := cage{args: fields(o.Cage, program), env: []string{"HOME=" + home, "TMPDIR=" + home, "OMP_NUM_THREADS=1", "LOCPATH=" + o.Locales}, slowest: slowest, keep: o.Keep}
+		c := cage{args: fields(o.Cage, program), env: []string{"HOME=" + home, "TMPDIR=" + home, "OMP_NUM_THREADS=1", "LOCPATH=" + o.Locales}, slowest: slowest}
 		names, err := c.names(ctx)
 		if err != nil {
 			return nil, err
@@ -89,7 +88,6 @@ type cage struct {
 	args    []string
 	env     []string
 	slowest time.Duration
-	keep    string // folder of answers
 }
 
 func (c cage) start(args ...string) (*child.Process, error) {

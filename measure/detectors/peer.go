@@ -19,9 +19,8 @@ import (
 )
 
 const (
-	// slowest is how long a detector may take for one text, and to start. A busy machine takes
-	// a minute to read a model.
-	slowest = 3 * time.Minute
+	// slowest is how long a detector may take for one text, and longer for the first: it loads a model.
+	slowest = 60 * time.Second
 	// fewest answers make a figure; a detector that gave fewer has none.
 	fewest = 300
 	// longestAnswer bounds a line of a detector's.
@@ -113,10 +112,10 @@ func (c cage) ask(ctx context.Context, name string, rows []row, longest time.Dur
 	var late atomic.Bool
 	slow := time.AfterFunc(c.slowest, func() { late.Store(true); p.Stop(expired()) })
 	defer slow.Stop()
-	if err := col.converse(p, rows, c.keep, func() { slow.Reset(c.slowest) }); err != nil {
+	if err := col.converse(p, rows, func() { slow.Reset(c.slowest) }); err != nil {
 		switch {
 		case ctx.Err() != nil:
-			col.stopped = "its time was up"
+			col.stopped = fmt.Sprintf("stopped after %v", longest)
 		case late.Load():
 			col.stopped = fmt.Sprintf("took more than %v for a text", c.slowest)
 		default:
@@ -135,9 +134,8 @@ func expired() context.Context {
 
 var errAnswer = errors.New("gave an answer that is none")
 
-// converse sends text after text and reads the answers, but for those that are kept in the
-// folder. answered is called at each.
-func (c *column) converse(p *child.Process, rows []row, folder string, answered func()) error {
+// converse sends text after text and reads the answers. answered is called at each.
+func (c *column) converse(p *child.Process, rows []row, answered func()) error {
 	lines := bufio.NewScanner(p.Stdout)
 	lines.Buffer(nil, longestAnswer)
 	next := func(into any) error {
@@ -151,42 +149,30 @@ func (c *column) converse(p *child.Process, rows []row, folder string, answered 
 		return nil
 	}
 	var about struct {
-		Version, Licence string
-		Bytes            int64
+		Name, Version, Licence string
+		Bytes                  int64
 	}
 	if err := next(&about); err != nil {
 		return err
 	}
 	c.version, c.licence, c.bytes = label(about.Version), label(about.Licence), about.Bytes
-	known, err := keep(folder, c.name, c.version)
-	if err != nil {
-		return err
-	}
-	defer known.close()
 	send := json.NewEncoder(p.Stdin)
 	for _, r := range rows {
-		says, ok := known.answers[digestOf(r.text)]
-		if !ok {
-			if err := send.Encode(r.text); err != nil {
-				return errors.New("takes no more texts")
-			}
-			var got struct {
-				Flagged *bool
-				Score   *float64
-				MS      float64
-			}
-			if err := next(&got); err != nil {
-				return err
-			}
-			if got.Flagged == nil {
-				return errAnswer
-			}
-			says = keptAnswer{digestOf(r.text), *got.Flagged, got.Score, got.MS}
-			if err := known.add(says); err != nil {
-				return err
-			}
+		if err := send.Encode(r.text); err != nil {
+			return errors.New("takes no more texts")
 		}
-		v := answer{says.Flagged, math.NaN()}
+		var says struct {
+			Flagged *bool
+			Score   *float64
+			MS      float64
+		}
+		if err := next(&says); err != nil {
+			return err
+		}
+		if says.Flagged == nil {
+			return errAnswer
+		}
+		v := answer{*says.Flagged, math.NaN()}
 		if says.Score != nil {
 			v.score = *says.Score
 		}

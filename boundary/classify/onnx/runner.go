@@ -120,12 +120,11 @@ func startRunner(o *Options) (*runner, ready, error) {
 	r := &runner{proc: proc, out: bufio.NewReaderSize(proc.Stdout, maxAnswer)}
 	var g greeting
 	err = r.exchange(append(first, '\n'), o.start, &g)
+	last := said.end()
 	if err == nil && g.Ready != nil && g.Failed == "" {
-		said.end()
 		return r, *g.Ready, nil
 	}
 	r.stop()
-	last := said.end() // behind stop: by then its last words have been read, as a rule
 	if err == nil {
 		return nil, ready{}, refusal(o, g)
 	}
@@ -227,7 +226,6 @@ var faults = map[string]fault{
 	"index":             {"an index in `injection` is not below the number of outputs", "outputs:"},
 	"all-labels":        {"`injection` names every output, so that every text would be one", "outputs:"},
 	"not-finite":        {"the model gives no probability for a plain text: its weights are damaged, or `scores` is not right", ""},
-	"window":            {"the model cannot be run on a window of `max_tokens`: it may have fewer positions", "the runtime says"},
 	"positions":         {"`max_tokens` is more than the model has positions for", "positions:"},
 	"length":            {"`max_tokens` is more than the length that the model has fixed", "length:"},
 	"overlap":           {"`overlap_tokens` is not below what a window holds beside the tokenizer's own tokens", "it holds"},
