@@ -23,7 +23,7 @@ def stackone():
 
     def ask(text):
         r = defense.defend_tool_result(text, "read_file")
-        return not r.allowed, r.tier2_score
+        return not r.allowed, r.tier2_score or 0.0  # None: the model was not asked
     return ask
 
 
@@ -216,6 +216,8 @@ def described(name):
     licence = about.get("License-Expression") or about.get("License") or ""
     if not licence:
         licence = next((c.rsplit("::", 1)[1].strip() for c in about.get_all("Classifier", []) if c.startswith("License ::")), "not stated")
+    if licence == "not stated" and any("Apache License" in f.read_text() for f in dist.files or [] if f.name == "LICENSE"):
+        licence = "Apache-2.0"
     size = sum(f.locate().stat().st_size for f in dist.files or [] if f.locate().is_file() and f.suffix != ".pyc")
     return {"name": name, "version": dist.version, "licence": licence.splitlines()[0], "bytes": size}
 

@@ -227,10 +227,10 @@ func TestWrite(t *testing.T) {
 		other.answers[r.id] = answer{i%4 == 0, math.NaN()}
 	}
 	var b bytes.Buffer
-	write(&b, rows, []*column{us, other, little})
+	write(&b, rows, []*column{us, little, other})
 	for _, want := range []string{
-		"| 3 | little | – | – | – | – | no: ended at 1 texts |\n",
-		"| 2 | other | 50.3 % [42.8, 57.8] |", "### Recall by family, all at 1 % of false alarms (per cent)\n\n| family | n | 1 |\n",
+		"| 2 | little | – | – | – | – | no: ended at 1 texts |\n",
+		"| 3 | other | 50.3 % [42.8, 57.8] |", "### Recall by family, all at 1 % of false alarms (per cent)\n\n| family | n | 1 |\n",
 		"| Hindi | 33 | 58 | 52 |", "Azure Prompt Shields",
 	} {
 		if !strings.Contains(b.String(), want) {

@@ -31,9 +31,9 @@ func write(w io.Writer, rows []row, columns []*column) {
 	fmt.Fprintf(w, "%d attacks that a text shows, %d bare requests and %d poisoned descriptions, at most %d of a family; %d benign texts and %d benign descriptions. Intervals are Wilson's, 95 %%.\n",
 		count(rows, attacks(told)), count(rows, attacks(bare)), count(rows, attacks(description)), most, count(rows, benign(told)), count(rows, benign(description)))
 	index(w, columns)
-	whole(w, rows, measured)
-	equal(w, rows, measured)
-	descriptions(w, rows, measured)
+	whole(w, rows, columns, measured)
+	equal(w, rows, columns, measured)
+	descriptions(w, rows, columns, measured)
 	notEnglish := func(r row) bool { return r.sort != description && r.language != english }
 	grid(w, rows, columns, measured, "Recall by language (texts)", "language", func(r row) string { return r.language }, func(r row) bool { return r.attack && r.sort == told })
 	grid(w, rows, columns, measured, "False alarms by language", "language", func(r row) string { return r.language }, func(r row) bool { return !r.attack && notEnglish(r) })
@@ -122,10 +122,10 @@ func duration(ms float64) string {
 func share(t tally) string { return interval.Format(t.flagged, t.n) }
 
 // whole compares each detector, at its own limit, with the fast model at as many false alarms.
-func whole(w io.Writer, rows []row, columns []*column) {
+func whole(w io.Writer, rows []row, columns, measured []*column) {
 	heading(w, "Texts, each detector at its own limit", "no.", "detector", "recall", "false alarms", "fast model at as many false alarms", "bare requests", "not English")
-	us := columns[slices.IndexFunc(columns, func(c *column) bool { return c.name == fast })]
-	for _, c := range columns {
+	us := measured[slices.IndexFunc(measured, func(c *column) bool { return c.name == fast })]
+	for _, c := range measured {
 		if c.descriptions {
 			continue
 		}
@@ -137,9 +137,9 @@ func whole(w io.Writer, rows []row, columns []*column) {
 }
 
 // equal compares those that give scores at the same false alarms.
-func equal(w io.Writer, rows []row, columns []*column) {
+func equal(w io.Writer, rows []row, columns, measured []*column) {
 	heading(w, "Texts, detectors that give a score, at equal false alarms", "no.", "detector", "recall at 1 %", "recall at 5 %", "area under the curve", "bare requests at 1 %", "not English at 1 %")
-	for _, c := range columns {
+	for _, c := range measured {
 		if c.descriptions || !c.scored() {
 			continue
 		}
@@ -151,9 +151,9 @@ func equal(w io.Writer, rows []row, columns []*column) {
 }
 
 // descriptions compares them on what servers say of their tools.
-func descriptions(w io.Writer, rows []row, columns []*column) {
+func descriptions(w io.Writer, rows []row, columns, measured []*column) {
 	heading(w, "Descriptions of tools", "no.", "detector", "recall", "false alarms", "recall at 0.5 %", "area under the curve")
-	for _, c := range columns {
+	for _, c := range measured {
 		half, curve := "–", "–"
 		if c.scored() {
 			half = share(c.at(rows, alarms/2, benign(description)).tally(rows, attacks(description)))
