@@ -75,6 +75,7 @@ func (p consoleParts) options() console.Options {
 		return info.ModTime(), nil
 	}
 	o.Statement = audit.GuardStatement
+	o.Case = p.exportCase
 	o.Explain = func(ctx context.Context, id string) (*explain.Explanation, error) {
 		dir, err := install.Open()
 		if err != nil {
@@ -89,6 +90,23 @@ func (p consoleParts) options() console.Options {
 		o.Pins = append(o.Pins, surface.NewPins(files, nil))
 	}
 	return o
+}
+
+// exportCase writes the case of a decision, signed where the key of the log is here. What is encrypted stays so.
+func (p consoleParts) exportCase(ctx context.Context, id ledger.ID, w io.Writer) error {
+	dir, err := install.Open()
+	if err != nil {
+		return err
+	}
+	o := audit.CaseOptions{Statement: audit.GuardStatement}
+	if p.records != nil {
+		o.Key = p.records.Signer()
+	}
+	made, err := audit.NewCase(ctx, p.store, dir, id, o)
+	if err != nil {
+		return err
+	}
+	return terminal.WriteJSON(w, made)
 }
 
 func (p consoleParts) held(ctx context.Context) (out []console.Waiting, err error) {

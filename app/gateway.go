@@ -117,7 +117,7 @@ func OpenGateway(o GatewayOptions, src *Source) (_ *Gateway, err error) {
 	if err := b.openGround(r); err != nil {
 		return nil, err
 	}
-	if err := b.meter.Watch(meter.Gauges{Sessions: b.sessions,
+	if err := b.meter.Watch(meter.Gauges{Sessions: b.sessions, Exports: b.exports.tell,
 		Children: func() int64 { return int64(b.fleet.Children()) },
 		Held:     b.waiting,
 		Webhooks: b.webhookGauges(),

@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -67,6 +68,8 @@ type Options struct {
 	Statement func(ledger.ID) ([]byte, error)
 	// Ask asks the grounding adapter, and returns its envelope; nil: none is served.
 	Ask func(ctx context.Context, question string) ([]byte, error)
+	// Case writes the case of a decision; nil: none can be exported.
+	Case func(context.Context, ledger.ID, io.Writer) error
 	// Explain says in plain words what happened to a decision; nil: the page has the record alone.
 	Explain func(ctx context.Context, id string) (*explain.Explanation, error)
 

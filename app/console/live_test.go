@@ -224,7 +224,7 @@ func TestBrowserKeys(t *testing.T) {
 		t.Error("a letter acted although letters are off")
 	}
 	c.records.Add(12)
-	wait(`document.querySelector("[data-newer]") && !document.querySelector("[data-newer]").hidden && document.querySelector("[data-newer]").textContent === "12 newer items"`)
+	wait(`document.querySelector("[data-newer]") && !document.querySelector("[data-newer]").hidden && document.querySelector("[data-newer]").textContent === "12 newer records"`)
 	c.away.Store(true)
 	wait(`document.querySelector("[data-live]").textContent === "the store does not answer"`)
 	b.open(g.url + Base + "xray")

@@ -24,7 +24,7 @@ type Grant struct {
 
 // An Act is what a person did or tried that is not a decision about an item: those have records of their own.
 type Act struct {
-	Did    string // "signed-in", "signed-out", "refused" or DidRevoke
+	Did    string // "signed-in", "signed-out", "refused", "exported" or DidRevoke
 	How    signin.How
 	Person string // "": not known
 	Why    string // of a refusal: a word of ours
@@ -40,6 +40,7 @@ const (
 const (
 	didSignOut = "signed-out"
 	didRefuse  = "refused"
+	didExport  = "exported" // a case
 
 	whySpent   = "link-spent"
 	whyToken   = "token-not-valid"

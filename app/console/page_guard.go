@@ -106,6 +106,10 @@ type guardedView struct {
 	Call      marked.Text
 	HasCall   bool
 	Decide    Path
+	Case      Path // "": the person may not have it
+	Read      []readView
+	ReadMore  bool
+	ReadNo    Own // why what the model has read is not here
 	// The statement.
 	Known   bool
 	Why     Own // why there is none
@@ -145,6 +149,8 @@ type runView struct {
 	Tokens   Own
 	Took     Own
 	Segments []segmentView
+	Probes   []probeView
+	More     bool // probes than are shown
 }
 
 type classView struct {
@@ -185,6 +191,10 @@ func (c *Console) guarded(q *request) answer {
 		return failed(err)
 	case it.Rule == hold.GuardCall:
 		v.call(q, &it)
+		v.context(c, &it)
+	}
+	if c.opt.Case != nil && c.opt.Ledger != nil && q.who.Decides(guard.DeskServer) {
+		v.Case = pathTo(findPath + "/" + segment(id) + "/case")
 	}
 	if err := c.statement(q, id, &v); err != nil {
 		return failed(err)
@@ -247,6 +257,7 @@ func (c *Console) statement(q *request, id string, v *guardedView) error {
 	for _, r := range e.Runs {
 		v.Runs = append(v.Runs, newRun(r, sources))
 	}
+	v.weigh(e.Runs)
 	if len(e.Calls) > 0 && !v.Held {
 		v.Tool = marked.Identifier(e.Calls[0].Tool)
 	}

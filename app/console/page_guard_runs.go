@@ -91,6 +91,7 @@ func newRun(r *counterfactual.Result, sources map[int]string) runView {
 		s.X, s.W = own(fmt.Sprintf("%.1f", 48+min(w, 0))), own(fmt.Sprintf("%.1f", max(w, -w)))
 		v.Segments = append(v.Segments, s)
 	}
+	v.Probes, v.More = newProbes(r.Observations(), len(r.Influence))
 	return v
 }
 

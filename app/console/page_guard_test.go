@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -152,5 +154,80 @@ func TestRunView(t *testing.T) {
 	v := newRun(r, map[int]string{2: "mail/read_file"})
 	if len(v.Segments) != 3 || v.Segments[0].Hint != "m1" || v.Segments[0].Effect != "-0.10" || v.Segments[1].Hint != "p3" || !v.Segments[1].Known || v.Segments[1].X != "48.0" || v.Segments[1].W != "22.6" || v.Segments[2].W != "48.0" || v.Took != lasts(4200*time.Millisecond) {
 		t.Errorf("%+v", v)
+	}
+}
+
+// TestProbesView: each probe says what was left out, what came and what it cost; what is not known is no number.
+func TestProbesView(t *testing.T) {
+	list := []counterfactual.Observation{
+		{Variant: counterfactual.Remove(3, counterfactual.SetOf(1, 2)), Recurrences: []counterfactual.Recurrence{{}, {Recurs: true}}, Tokens: 1200, Elapsed: 900},
+		{Variant: counterfactual.Remove(3, counterfactual.SetOf()), Recurrences: []counterfactual.Recurrence{{}}, Elapsed: 1500},
+		{Variant: counterfactual.KeepOnly(counterfactual.SetOf(0)), Failure: counterfactual.FailTimeout, Tokens: 10},
+		{Variant: counterfactual.Remove(3, counterfactual.SetOf(0)), Refused: true},
+	}
+	got, more := newProbes(list, 3)
+	var all []string
+	for _, p := range got {
+		all = append(all, fmt.Sprintf("%s %s: %s, %s", p.N, p.Without, p.Came, p.Tokens))
+	}
+	want := "1 s1 s2: the call recurs, 1,200|2 nothing: the call does not recur, \u2013|3 s1 s2: no answer: timeout, 10|4 s0: the model refused, \u2013"
+	if strings.Join(all, "|") != want || more {
+		t.Errorf("%q, %v", strings.Join(all, "|"), more)
+	}
+	long, more := newProbes(make([]counterfactual.Observation, maxProbes+1), 5000)
+	if len(long) != maxProbes || !more || len(long[0].Without) > 100 || !strings.HasSuffix(string(long[0].Without), "\u2026") {
+		t.Errorf("%d probes, %v, %q", len(long), more, long[0].Without)
+	}
+}
+
+// TestGuardContext: a person who decides sees what the model has read, escaped, and coloured only where it was tested. Others
+// do not.
+func TestGuardContext(t *testing.T) {
+	r := &reviewed{}
+	r.testConsole = newTest(t, withGuard, withQueue(t, r))
+	b, err := json.Marshal([]guard.ContextSegment{{ID: "a", Source: "user", Bytes: 13, Text: "Pay the rent."}, {ID: "b", Source: "mail/read", Bytes: 90_000, Text: strings.Join(hostile, "\n")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.queue.Hold(t.Context(), hold.Item{ID: guardID, Server: guard.DeskServer, Tool: "send_money", Principal: "ann", Rule: hold.GuardCall,
+		Code: finding.Denied, Call: hold.Digest{1}, Body: []byte("[]"), Question: hold.Question{ID: guardID, Context: b}.Document()}); err != nil {
+		t.Fatal(err)
+	}
+	_, page := r.get("guard/" + guardID)
+	for _, want := range []string{"What the model has read, 2 segments", "Pay the rent.", "mail/read", "The beginning of", "&lt;script&gt;"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q in the page", want)
+		}
+	}
+	if at := hiddenInPage(page); at != "" {
+		t.Errorf("the page has a hidden character: %s", at)
+	}
+	if found := foreignMarkup(page); found != nil {
+		t.Errorf("the page has %q", found)
+	}
+	r.as(Person{ID: "v", Role: Viewer, AllServers: true})
+	if _, page := r.get("guard/" + guardID); strings.Contains(page, "Pay the rent.") {
+		t.Error("a viewer sees what the model has read")
+	}
+	v := guardedView{Read: make([]readView, 3)}
+	for i := range v.Read {
+		v.Read[i].Effect = unknown
+	}
+	v.weigh([]*counterfactual.Result{
+		{Influence: []counterfactual.Influence{{Shown: 2, Hidden: 2, Effect: 100}, {Shown: 3}, {Shown: 1, Hidden: 1, Effect: -300}, {Shown: 1, Hidden: 1}}},
+		{Influence: []counterfactual.Influence{{Shown: 2, Hidden: 2, Effect: 500}, {}, {Shown: 1, Hidden: 1, Effect: 20}}},
+	})
+	if v.Read[0].Hint != "p3" || v.Read[0].Effect != "+0.50" || v.Read[1].Hint != "" || v.Read[1].Effect != unknown || v.Read[2].Hint != "m1" {
+		t.Errorf("%+v", v.Read)
+	}
+}
+
+// TestGuardContextUnkept: where the context is not kept, the page says how to keep it.
+func TestGuardContextUnkept(t *testing.T) {
+	r := &reviewed{}
+	r.testConsole = newTest(t, withGuard, withQueue(t, r))
+	heldCall(t, r.testConsole, guardID, []byte("[]"), hold.Options{})
+	if _, page := r.get("guard/" + guardID); !strings.Contains(page, "guard: {context: true}") {
+		t.Error("the page does not say how to keep the context")
 	}
 }

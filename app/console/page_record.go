@@ -21,6 +21,7 @@ import (
 var recordRoutes = []route{
 	{pattern: "GET " + findPath + "/{id}", least: Viewer, handle: (*Console).record1},
 	{pattern: "GET " + findPath + "/{id}/proof", least: Viewer, handle: (*Console).proof},
+	{pattern: "GET " + findPath + "/{id}/case", least: Reviewer, handle: (*Console).exportCase},
 }
 
 type recordView struct {
@@ -38,6 +39,7 @@ type recordView struct {
 	Origin    marked.Plain
 	Same      marked.Plain
 	Case      marked.Plain
+	Export    Path // "": the person may not have the case
 	SignedBy  marked.Name
 	Explained *explainedView // nil: there is no explanation
 }
@@ -123,6 +125,9 @@ func (c *Console) record1(q *request) answer {
 		Script: c.files.path("proof.js"), Proof: pathTo(findPath + "/" + st.ID.String() + "/proof"),
 		Same: marked.Spelled("pellucid ledger prove " + st.ID.String() + c.opt.Flag + " | pellucid ledger verify --proof /dev/stdin --key KEY"),
 		Case: marked.Spelled("pellucid ledger case " + st.ID.String() + " -o case.json" + c.opt.Flag)}
+	if c.opt.Case != nil && q.who.Decides(st.Server) {
+		v.Export = pathTo(findPath + "/" + st.ID.String() + "/case")
+	}
 	v.facts(st)
 	v.subjects(st, e.Opening, q.who.Decides(st.Server))
 	head, err := c.opt.Ledger.Head(q.Context())

@@ -23,13 +23,18 @@ import (
 const maxXray = 1 << 20
 
 var xrayRoutes = []route{
-	{pattern: "GET xray", least: Viewer, handle: func(*Console, *request) answer { return page("X-ray", xrayView{}) }, rail: entry{30, "X-ray", "xray", "x"}},
+	{pattern: "GET xray", least: Viewer, handle: func(*Console, *request) answer { return emptyXray() }, rail: entry{30, "X-ray", "xray", "x"}},
 	// A page of code points sends the text again, in base64: nothing is kept between two requests.
 	{pattern: "POST xray", least: Viewer, handle: (*Console).xray, body: maxXray*3/2 + 64<<10},
 }
 
 // An xrayView is the page: Looked says whether there was a text.
 type xrayView struct {
+	Examples   []sampleView
+	As         []asView
+	AsName     Own // what it is read as
+	AsWord     Own
+	AsFate     fateView
 	Looked     bool
 	Bytes      Own
 	Characters Own
@@ -114,47 +119,57 @@ var verbs = [...]verbView{keeps: {"kept", ""}, notes: {"noted", ""}, changes: {"
 
 // xray looks at a text that the person has pasted or dropped. It is not logged and not kept.
 func (c *Console) xray(q *request) answer {
-	text, first, err := xrayForm(q.Request)
+	form, err := xrayForm(q.Request)
 	switch {
 	case errors.Is(err, errXrayLarge):
 		return tooLarge(maxXray)
 	case err != nil:
 		return failed(err)
 	}
-	x, err := looked(text)
+	x, err := looked(form.text)
 	if err != nil {
 		return failed(err)
 	}
-	return page("X-ray", x.view(first))
+	v := x.view(form.first)
+	v.Examples = xrayExamples
+	v.as(x, form.as)
+	return page("X-ray", v)
 }
 
 var errXrayLarge = errors.New("console: the text is too large")
 
+// A sentXray is what a form has.
+type sentXray struct {
+	text  string
+	first int    // row of the code points
+	as    string // what it is read as
+}
+
 // xrayForm reads the text of a form: pasted, as a file, or encoded by an earlier page.
-func xrayForm(r *http.Request) (text string, first int, err error) {
+func xrayForm(r *http.Request) (form sentXray, err error) {
 	parts, err := r.MultipartReader()
 	if err != nil {
-		return "", 0, nil // not our form: there is no text
+		return form, nil // not our form: there is no text
 	}
 	for {
 		p, err := parts.NextPart()
 		if err == io.EOF {
-			return text, first, nil
+			return form, nil
 		}
 		if err != nil {
-			return "", 0, err
+			return form, err
 		}
 		b, err := io.ReadAll(io.LimitReader(p, maxXray*3/2))
 		if err != nil {
-			return "", 0, err
+			return form, err
 		}
-		if err := xrayPart(p, b, &text, &first); err != nil {
-			return "", 0, err
+		if err := form.part(p, b); err != nil {
+			return form, err
 		}
 	}
 }
 
-func xrayPart(p *multipart.Part, b []byte, text *string, first *int) error {
+func (form *sentXray) part(p *multipart.Part, b []byte) error {
 	switch p.FormName() {
 	case "t": // a browser sends each line break of a field as CR LF
 		b = []byte(strings.ReplaceAll(string(b), "\r\n", "\n"))
@@ -166,8 +181,11 @@ func xrayPart(p *multipart.Part, b []byte, text *string, first *int) error {
 		}
 		b = b[:n]
 	case "from":
-		*first, _ = strconv.Atoi(string(b))
-		*first = min(max(*first, 0), maxXray)
+		form.first, _ = strconv.Atoi(string(b))
+		form.first = min(max(form.first, 0), maxXray)
+		return nil
+	case "as":
+		form.as = string(b[:min(len(b), 64)])
 		return nil
 	default:
 		return nil
@@ -176,7 +194,7 @@ func xrayPart(p *multipart.Part, b []byte, text *string, first *int) error {
 		return errXrayLarge
 	}
 	if len(b) > 0 {
-		*text = string(b)
+		form.text = string(b)
 	}
 	return nil
 }

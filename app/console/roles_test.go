@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -41,6 +42,10 @@ func newRolesTest(t *testing.T) *rolesTest {
 	r.testConsole = newTest(t, withGuard, withQueue(t, r.reviewed), func(_ *testConsole, o *Options) {
 		o.Grants = []Grant{{"v", Viewer, nil}, {"r", Reviewer, nil}, {"a", Admin, nil}, {"v-hr", Viewer, []string{"hr", guard.DeskServer}},
 			{"r-mail", Reviewer, []string{"mail"}}, {"a-mail", Admin, []string{"mail"}}}
+		o.Case = func(_ context.Context, id ledger.ID, w io.Writer) error {
+			_, err := io.WriteString(w, "the case of "+id.String())
+			return err
+		}
 	})
 	r.held = r.hold(0, func(it *hold.Item) {
 		it.Server, it.Body = "hr", []byte(`{"content":[{"type":"text","text":"`+heldSecret+`"}]}`)
@@ -121,6 +126,7 @@ func (r *rolesTest) rows() map[string][]roleRow {
 		"GET grounding": {{path: "grounding"}}, "GET policy": {{path: "policy"}}, "GET servers": {{path: "servers"}}, "GET guard": {{path: "guard"}},
 		"GET records":                  {{path: "records"}, {path: "records?q=server:hr", needs: Viewer}},
 		"GET records/{id}":             {{path: "records/" + r.record, needs: Viewer}, {path: "records/" + r.record, shows: r.plain}},
+		"GET records/{id}/case":        {{path: "records/" + r.record + "/case", needs: Reviewer}, {path: "records/" + r.record + "/case", shows: "the case of " + r.record}},
 		"GET records/{id}/proof":       {{path: "records/" + r.record + "/proof", needs: Viewer}},
 		"POST policy/backtest":         {{path: "policy/backtest", form: url.Values{"rules": {"defaults: {hold: [hidden-tag]}"}}, shows: "would have held <b>1</b>"}},
 		"GET servers/{server}":         {{path: "servers/stdio:hr", needs: Viewer}, {path: "servers/stdio:hr", shows: `value="approve"`}},

@@ -231,3 +231,21 @@ func queuePath(path string, v url.Values) Path {
 
 // percent is a share of 1 as a person reads it.
 func percent(f float64) string { return strconv.Itoa(int(f*100+.5)) + " %" }
+
+// maxListed bounds the places that segmentList names.
+const maxListed = 20
+
+// segmentList names segments by their places.
+func segmentList(places []int) Own {
+	var out strings.Builder
+	for i, n := range places {
+		if i == maxListed {
+			return Own(out.String()) + " \u2026"
+		}
+		if i > 0 {
+			out.WriteByte(' ')
+		}
+		fmt.Fprintf(&out, "s%d", n)
+	}
+	return Own(out.String())
+}

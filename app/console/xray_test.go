@@ -208,3 +208,30 @@ func BenchmarkXray(b *testing.B) {
 		}
 	}
 }
+
+// TestXrayReadAs: the page says what becomes of a text as a result and as a definition, and has examples that are texts of
+// ours without a hidden character in the page.
+func TestXrayReadAs(t *testing.T) {
+	g := newTest(t)
+	_, empty := g.get("xray")
+	if strings.Count(empty, `name="b"`) != len(xrayExamples) || strings.Count(empty, `value="result" checked`) != 1 || hiddenInPage(empty) != "" {
+		t.Errorf("the empty page has %d examples", strings.Count(empty, `name="b"`))
+	}
+	for _, tt := range []struct{ as, word, does string }{
+		{"result", "As a tool&#39;s result it is", "changed</span>"}, {"definition", "As a tool&#39;s definition it is", "refused</span> for <code>suspicious-unicode</code>"},
+		{"", "As a tool&#39;s result it is", "changed</span>"}, {"<script>" + strings.Repeat("x", 1000), "As a tool&#39;s result it is", "changed</span>"},
+	} {
+		if _, page := g.look("t", lunch, "as", tt.as); !strings.Contains(page, tt.word) || !strings.Contains(page, tt.does) {
+			t.Errorf("%.20q: the page lacks %q or %q", tt.as, tt.word, tt.does)
+		}
+	}
+	if _, page := g.look("t", "Plain.", "as", "definition"); !strings.Contains(page, "delivered as it is.") || !strings.Contains(page, `name="as" value="definition"`) {
+		t.Error("a plain text is not delivered as it is, or the choice is lost")
+	}
+	for _, x := range xrayExamples {
+		status, page := g.look("b", x.Encoded.String())
+		if status != http.StatusOK || strings.Contains(page, "No profile finds anything") || hiddenInPage(page) != "" {
+			t.Errorf("%s: %d, or nothing is found", x.Word, status)
+		}
+	}
+}

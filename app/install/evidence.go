@@ -17,6 +17,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/index"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/mirror"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/record/witness"
@@ -160,3 +161,6 @@ func RecordsOf(ctx context.Context, s *storage.Store, dir *state.Dir) (*Records,
 
 // CloseWait bounds the work that is left once every request has its answer.
 const CloseWait = 10 * time.Second
+
+// Signer is the key of the log that the rules give; nil: that of the installation.
+func (r *Records) Signer() *ledger.Signer { return r.rules.Signer() }

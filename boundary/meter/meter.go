@@ -135,6 +135,9 @@ type Gauges struct {
 	Captures func() int64 // texts of calls that could not be kept
 	// States tells of each configured server how it does: up, down, idle or rejected.
 	States func(tell func(server, state string))
+	// Exports tells of each export of records: behind is how many of the log are not sent, -1 where another process sends them;
+	// dropped is how many this process could not send, since the receiver refused them.
+	Exports func(tell func(name string, behind, dropped int64))
 
 	Webhooks // to receivers
 	Ledger   // of the evidence
@@ -211,8 +214,8 @@ func (m *Meter) Watch(g Gauges) error {
 			return fmt.Errorf("meter: %w", err)
 		}
 	}
-	if g.States == nil {
-		return nil
+	if err := m.watchExports(g.Exports); err != nil || g.States == nil {
+		return err
 	}
 	_, err := m.meter.Int64ObservableGauge("pellucid.server.state", metric.WithDescription("1, with the state of each server: up, down, idle or rejected."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
@@ -221,6 +224,36 @@ func (m *Meter) Watch(g Gauges) error {
 			})
 			return nil
 		}))
+	if err != nil {
+		return fmt.Errorf("meter: %w", err)
+	}
+	return nil
+}
+
+// watchExports adds the numbers of exports. A process that does not send knows of no record that waits, and tells none.
+func (m *Meter) watchExports(each func(tell func(name string, behind, dropped int64))) error {
+	if each == nil {
+		return nil
+	}
+	of := func(name string) metric.MeasurementOption {
+		return metric.WithAttributes(attribute.String("export", frame.Label(name)))
+	}
+	_, err := m.meter.Int64ObservableGauge("pellucid.export.behind", metric.WithDescription("Records of the log that are not sent to the receiver of an export, where this process sends them."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			each(func(name string, behind, _ int64) {
+				if behind >= 0 {
+					o.Observe(behind, of(name))
+				}
+			})
+			return nil
+		}))
+	if err == nil {
+		_, err = m.meter.Int64ObservableCounter("pellucid.export.dropped", metric.WithDescription("Records that the receiver of an export has refused, or that could not be read: they are not sent again."),
+			metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+				each(func(name string, _, dropped int64) { o.Observe(dropped, of(name)) })
+				return nil
+			}))
+	}
 	if err != nil {
 		return fmt.Errorf("meter: %w", err)
 	}

@@ -4,6 +4,7 @@ package guard
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
@@ -33,8 +34,8 @@ type shownArgument struct {
 	Instead []string `json:"instead,omitempty"`
 }
 
-// A shownSegment is what a reviewer sees of a piece of the context. Text is third-party text.
-type shownSegment struct {
+// A ContextSegment is what a reviewer sees of a piece of the context. Text is third-party text.
+type ContextSegment struct {
 	ID     string `json:"id"`
 	Source string `json:"source"`
 	Bytes  int    `json:"bytes"`
@@ -52,18 +53,29 @@ func (d *decider) context() []byte {
 	if !d.g.o.Hooks.Context || d.assembly == nil {
 		return nil
 	}
-	list, left := []shownSegment{}, maxContext
+	list, left := []ContextSegment{}, maxContext
 	for i := range d.assembly.Segments {
 		s := &d.assembly.Segments[i]
 		text := strings.ToValidUTF8(s.Text[:min(len(s.Text), maxSegment, left)], "")
 		left -= len(text)
-		list = append(list, shownSegment{s.ID, s.Source.Label(), len(s.Text), text})
+		list = append(list, ContextSegment{s.ID, s.Source.Label(), len(s.Text), text})
 	}
 	b, err := json.Marshal(list)
 	if err != nil {
 		return nil
 	}
 	return hold.Question{ID: d.x.id, Context: b}.Document()
+}
+
+// errContext says that what was kept is no context.
+var errContext = errors.New("guard: the context that was kept cannot be read")
+
+// ReadContext reads the context that was kept with a held call: its segments in their places.
+func ReadContext(b []byte) (out []ContextSegment, err error) {
+	if json.Unmarshal(b, &out) != nil {
+		return nil, errContext
+	}
+	return out, nil
 }
 
 func (d *decider) shown() (out []shownCall) {

@@ -130,7 +130,7 @@ if (state) {
 			const n = counts[what] - first[what]
 			const button = one('button', line)
 			if (n > 0 && button) {
-				const text = n.toLocaleString('en') + (n === 1 ? ' newer item' : ' newer items')
+				const text = `${n.toLocaleString('en')} newer ${what === 'records' ? 'record' : 'item'}${n === 1 ? '' : 's'}`
 				if (button.textContent !== text) button.textContent = text
 				line.hidden = false
 			}
