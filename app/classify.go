@@ -4,6 +4,8 @@ package app
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/classifiers"
@@ -13,6 +15,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/record/trust"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
@@ -24,6 +27,9 @@ func (b *boundary) setJudges(r *rules.Rules) (back func(), err error) {
 		return nil, err
 	}
 	b.judges.Store(j)
+	if old == nil {
+		b.tellModels(r)
+	}
 	old.CloseAllBut(j)
 	return func() {
 		if again, err := classifiers.New(old.RulesOr(r), j); err == nil {
@@ -31,6 +37,15 @@ func (b *boundary) setJudges(r *rules.Rules) (back func(), err error) {
 			j.CloseAllBut(again)
 		}
 	}, nil
+}
+
+// tellModels says, when a gateway starts, where a deep model is configured and cannot be used.
+func (b *boundary) tellModels(r *rules.Rules) {
+	for _, name := range slices.Sorted(maps.Keys(r.Classifiers)) {
+		if file, model, err := r.Classifiers[name].Deep(); err == nil && model == nil && file != "" {
+			b.log.Warn("the deep model is not installed: the fast one judges alone until the gateway starts again", "classifier", name, "file", finding.Quote(file))
+		}
+	}
 }
 
 // classifiers are those for a server's answers, as they are at the time of each; nil: nothing

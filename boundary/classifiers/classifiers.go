@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/boundary/classify/deep"
 	"github.com/pellucid-mcp/pellucid/boundary/classify/judge"
 	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
 	"github.com/pellucid-mcp/pellucid/boundary/classify/onnx"
@@ -56,9 +57,18 @@ const shadowShare = 1.0 / 4
 
 // rested has a model that watches and computes in this process pause for its share.
 func rested(o *classify.Options) {
-	if _, here := o.Classifier.(local.Classifier); here && o.Mode == policy.Shadow {
+	if computes(o.Classifier) && o.Mode == policy.Shadow {
 		o.Rest = max(0, float64(max(o.Concurrent, 1))/(shadowShare*float64(runtime.GOMAXPROCS(0)))-1)
 	}
+}
+
+// computes reports whether a classifier takes the processors of this process.
+func computes(c classify.Classifier) bool {
+	switch c.(type) {
+	case local.Classifier, deep.Cascade:
+		return true
+	}
+	return false
 }
 
 // open makes one classifier. change may alter what the rules say of it.
@@ -87,7 +97,7 @@ func open(of *rules.Classifier, change ...func(*classify.Options)) (*classifier,
 	}
 	if err == nil {
 		var cache classify.Cache
-		if of.Provider != rules.Local { // which is quicker than a cache
+		if _, fast := c.(local.Classifier); !fast { // which is quicker than a cache
 			cache = classify.NewRecent(0)
 		}
 		o := of.Options(c, cache)

@@ -37,6 +37,7 @@ type Classifier struct {
 	texts, Chars                     int    // http: of one call
 	plainHTTP                        bool   // dangerously_plain_http
 	own                              ownModel
+	deep                             deepModel // local
 
 	Mode       policy.Mode
 	Fail       classify.Fail
@@ -152,6 +153,7 @@ func (x *Classifier) ofProviders() []providerMember {
 		{"model-armor", "lakera", member{"project", live, label(&x.project), "the project"}},
 		{"model-armor", "", member{"location", live, label(&x.location), "location of the template"}},
 		{"model-armor", "", member{"template", live, label(&x.template), "the template"}},
+		{"", Local, member{"deep", live, section(x.deep.members), "a second model, which looks at what the first one is unsure of ([classify](classify.md))"}},
 		{"", "http", member{"texts", live, integer(&x.texts, 0, 1, 1024), "texts of one question"}},
 		{"", "http judge", member{"text_chars", live, integer(&x.Chars, 0, 200, 1_000_000), "characters of one question"}},
 		{"", remoteProviders, member{"dangerously_plain_http", live, boolean(&x.plainHTTP, false), "allow an http URL beyond this machine"}},
@@ -234,7 +236,7 @@ func (x *Classifier) Service() (classify.Classifier, error) {
 	s := remote.Service{URL: x.URL, Key: secretOf(x.Key), DangerouslyPlainHTTP: x.plainHTTP}
 	switch x.Provider {
 	case Local:
-		return local.Classifier{Model: local.Default()}, nil
+		return x.here()
 	case "azure":
 		return remote.NewAzure(s, x.apiVersion)
 	case "bedrock":

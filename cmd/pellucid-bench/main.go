@@ -28,6 +28,8 @@ type cli struct {
 	Injections   injectionsCmd   `cmd:"" help:"Write the texts with injected instructions, and the honest ones, that were written for this project."`
 	Detectors    detectorsCmd    `cmd:"" help:"Measure detectors of prompt injections from PyPI and npm beside ours, on the same texts."`
 	Descriptions descriptionsCmd `cmd:"" help:"Measure how many poisoned descriptions of tools the local classifier flags, trained with and without them."`
+	DeepRows     deepCmd         `cmd:"" help:"Cut the texts that the deep model is trained on into pieces."`
+	DeepTable    deepTableCmd    `cmd:"" help:"Measure the deep model beside the fast one, on texts that neither has seen."`
 	Sessions     sessionsCmd     `cmd:"" help:"What open sessions cost pellucid up, beside a plain server and a plain proxy."`
 	Size         sizeCmd         `cmd:"" help:"What the program is made of, in bytes by module, and whether it is as small as it has to be."`
 	Live         liveCmd         `cmd:"" help:"Take conversations through pellucid guard, with a real model behind it."`

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+)
+
+// models says which models of the provider local judge texts.
+func (x *examiner) models(cfg *rules.Rules) {
+	if cfg == nil {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Classifiers)) {
+		c := cfg.Classifiers[name]
+		if c.Provider != rules.Local {
+			continue
+		}
+		label := "model " + name
+		file, deep, err := c.Deep()
+		switch {
+		case err != nil:
+			x.report.add(label, Failed, "%v", err)
+		case deep != nil:
+			x.report.add(label, OK, "the fast model and the deep one: %s, %d bytes, sha256:%s", finding.Quote(file), deep.Size(), deep.Digest())
+		case file != "":
+			x.report.add(label, Warning, "the fast model alone: there is no file %s", finding.Quote(file))
+		default:
+			x.report.add(label, OK, "the fast model alone: no deep model is configured")
+		}
+	}
+}
