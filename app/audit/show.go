@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
@@ -32,13 +33,32 @@ type Query struct {
 	Notice   io.Writer // for what a person should know; nil: nothing is said
 }
 
+var errName = errors.New("a record is named by its evidence id, 32 hexadecimal digits in lower case, or by its index in the log")
+
 // ParseID reads the evidence id by which a person names a record.
 func ParseID(s string) (ledger.ID, error) {
 	id, err := ledger.ParseID(s)
 	if err != nil {
-		return id, exit.With(exit.Usage, errors.New("a record is named by 32 hexadecimal digits, in lower case: the evidence id"))
+		return id, exit.With(exit.Usage, errName)
 	}
 	return id, nil
+}
+
+// Named is the id of the record that a person names by its id, or by its index in the log of the database.
+func Named(d install.Database, name string) (id ledger.ID, err error) {
+	index, err := strconv.ParseUint(name, 10, 62)
+	if err != nil || len(name) == 2*len(id) {
+		return ParseID(name)
+	}
+	err = d.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
+		e, err := l.At(ctx, int64(index))
+		if errors.Is(err, ledger.ErrNotFound) {
+			return fmt.Errorf("ledger: the log has no record of the index %d", index)
+		}
+		id = e.ID
+		return err
+	})
+	return id, err
 }
 
 // Show prints what a database has for the query, and returns how many records that are. Where

@@ -31,6 +31,7 @@ type partView struct {
 	Kept  bool
 	Bytes Own // where it is too long to be kept
 	Texts []textView
+	Ours  bool // the gateway has added members to _meta, which are not shown
 }
 
 // captured is a call that was not held, with the texts that the operator keeps of it.
@@ -61,7 +62,9 @@ func (c *Console) captured(q *request, id string) answer {
 			out.Bytes = size(int64(p.part.Bytes))
 		} else if p.part != nil {
 			for place, text := range review.Texts([]byte(p.part.Text)) {
-				if len(out.Texts) < maxTexts {
+				if p.name == "delivered" && review.Ours(place) {
+					out.Ours = true
+				} else if len(out.Texts) < maxTexts {
 					out.Texts = append(out.Texts, textView{Place: marked.Identifier(place), Received: marked.Of(text)})
 				}
 			}

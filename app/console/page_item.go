@@ -3,13 +3,9 @@
 package console
 
 import (
-	"cmp"
-	"encoding/hex"
 	"errors"
 	"net/http"
 	"net/url"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/console/marked"
@@ -51,7 +47,8 @@ type itemView struct {
 	Two      bool
 	Proposer *marked.Name
 	Proposed Own
-	May      bool // the person may decide
+	CanGrant bool // the person can grant an exception
+	NoGrant  Own  // why an exception is not offered; "": nothing to say
 	Except   *exceptView
 	Ask      *askView
 	Deny     Path
@@ -165,7 +162,8 @@ func (c *Console) itemPage(q *request, it *hold.Item, status int) answer {
 		return unreadable(err, "", q.now)
 	}
 	v := newItemView(it, q.now)
-	v.Told, v.May = c.told.take(q.URL.Query().Get("told"), q.who.ID), q.who.Decides(it.Server)
+	v.Told = c.told.take(q.URL.Query().Get("told"), q.who.ID)
+	v.CanGrant, v.NoGrant = c.grantable(q, it)
 	v.List, v.Path = queuePath("review", list), pathTo("review/"+segment(it.ID), "list", list.Encode())
 	at := func(pairs ...string) Path {
 		return pathTo("review/"+segment(it.ID), append([]string{"list", list.Encode()}, pairs...)...)
@@ -187,7 +185,7 @@ func (c *Console) itemPage(q *request, it *hold.Item, status int) answer {
 	if err == nil {
 		err = c.kept(q, it, v)
 	}
-	if err == nil && v.Held && v.May {
+	if err == nil && v.Held {
 		err = c.askItem(q, it, list, v)
 	}
 	if err != nil {
@@ -276,81 +274,6 @@ func firstOf(list ...string) string {
 	return ""
 }
 
-// texts fills the page with the texts of the body, as they came and as they would be delivered.
-func (v *itemView) texts(it *hold.Item, s *scrub.Scrubber) {
-	switch {
-	case it.Sealed():
-		v.Sealed = true
-		return
-	case it.Body == nil:
-		v.Gone = map[hold.State]Own{hold.Taken: "it was delivered", hold.Denied: "the item was denied, and its content destroyed", hold.Expired: "the item expired, and its content was destroyed"}[it.State]
-		if v.Gone == "" {
-			v.Gone = "it is not in the store any more"
-		}
-		return
-	}
-	left, more := maxItemText, 0
-	for place, text := range review.Texts(it.Body) {
-		if len(v.Texts) == maxTexts || left <= 0 {
-			more++
-			continue
-		}
-		left -= len(text)
-		for _, h := range scrub.Reveal(text) {
-			if h.Message != "" && len(v.Hidden) < 20 {
-				v.Hidden = append(v.Hidden, hiddenView{marked.Of(h.Message), kindWord(h.Kind), marked.Identifier(place), bytesBetween(h.Start, h.End)})
-			}
-		}
-		v.Texts = append(v.Texts, v.text(s, place, text))
-	}
-	slices.SortStableFunc(v.Texts, func(a, b textView) int { // what was found comes first
-		return cmp.Compare(min(len(b.Ribbon.Marks), 1), min(len(a.Ribbon.Marks), 1))
-	})
-	if more > 0 {
-		v.More = things(more, "text")
-	}
-}
-
-func (v *itemView) text(s *scrub.Scrubber, place, text string) textView {
-	out := textView{Place: marked.Identifier(place)}
-	if v.Bytes {
-		out.Received = marked.Of(hex.Dump([]byte(text[:min(len(text), maxBytes)])))
-		return out
-	}
-	var r scrub.Result
-	s.Scrub(text, &r)
-	out.Ribbon = ribbonOf(r.Edits, len(text))
-	if v.Read {
-		out.Received = marked.Unfolded(text, r.Edits)
-	} else {
-		out.Received = marked.Received(text, r.Edits)
-	}
-	delivered := marked.Delivered(r.Clean.String(), r.Edits)
-	out.Delivered = &delivered
-	return out
-}
-
-// asked fills the page with the question, or with why it is not there.
-func (v *itemView) asked(a review.Asked) {
-	if a.Question == nil {
-		v.AskedNo = own(a.Why)
-		return
-	}
-	v.Context = len(a.Context) > 0
-	body := []byte(a.Arguments)
-	if v.Context {
-		body = a.Context
-	} else if a.Arguments == "" && a.Bytes > 0 {
-		v.AskedLen = size(int64(a.Bytes))
-		return
-	}
-	for place, text := range review.Texts(body) {
-		if len(v.Asked) < maxTexts {
-			v.Asked = append(v.Asked, textView{Place: marked.Identifier(place), Received: marked.Of(text)})
-		}
-	}
-}
-
 // around finds what the digest was before, and the next item of the list.
 func (c *Console) around(q *request, it *hold.Item, list url.Values, v *itemView) error {
 	for _, st := range []struct {
@@ -420,7 +343,7 @@ func (c *Console) askItem(q *request, it *hold.Item, list url.Values, v *itemVie
 	case "release":
 		v.Ask = &askView{Verb: "Release", Do: "release", Key: "r", N: "1", Fields: fields, Cancel: v.Path}
 	case "except":
-		if c.opt.Exceptions == nil || !hold.Exceptable(it.Code) || it.IsCall() || !q.who.Administers(it.Server) {
+		if !v.CanGrant {
 			return nil
 		}
 		seen, err := c.opt.Queue.Foresee(q.Context(), hold.Exception{Server: it.Server, Tool: it.Tool, Code: it.Code})
@@ -432,113 +355,4 @@ func (c *Console) askItem(q *request, it *hold.Item, list url.Values, v *itemVie
 			Action: pathTo("exceptions"), ID: marked.Spelled(it.ID)}
 	}
 	return nil
-}
-
-// decideHeld decides about one item, and leads to the next one of the list.
-func (c *Console) decideHeld(q *request) answer {
-	if c.opt.Queue == nil {
-		return noQueue()
-	}
-	it, err := c.opt.Queue.Get(q.Context(), q.PathValue("id"))
-	switch {
-	case err != nil:
-		return failed(err)
-	case !q.who.Decides(it.Server):
-		return notYours()
-	}
-	list, err := listOf(q)
-	if err != nil {
-		return unreadable(err, "", q.now)
-	}
-	next, err := c.besideItem(q, &it, list, false)
-	if err != nil {
-		return failed(err)
-	}
-	sum, to := hold.Decided{Done: 1}, hold.Denied
-	switch q.PostFormValue("do") {
-	case "deny":
-		err = c.opt.Queue.Deny(q.Context(), it.ID, q.who.ID)
-	case "release":
-		to = hold.Released
-		if err = c.opt.Queue.Release(q.Context(), it.ID, q.who.ID); err == nil && it.People > 1 && it.Proposer == "" {
-			sum = hold.Decided{Proposed: 1}
-		}
-	default:
-		return notFound()
-	}
-	switch {
-	case errors.Is(err, hold.ErrDecided), errors.Is(err, hold.ErrSecond), errors.Is(err, hold.ErrSealed):
-		return c.notDecided(q, it.ID, err)
-	case err != nil:
-		return failed(err)
-	}
-	told := c.told.put(q.who.ID, toldOf(to, &sum))
-	if next == "" {
-		list.Set("told", told)
-		return seeOther(queuePath("review", list))
-	}
-	return seeOther(pathTo("review/"+segment(next), "list", list.Encode(), "told", told))
-}
-
-// notDecided is the page of an item about which the person could not decide: it says by whom it was decided.
-func (c *Console) notDecided(q *request, id string, why error) answer {
-	it, err := c.opt.Queue.Get(q.Context(), id)
-	if err != nil {
-		return failed(err)
-	}
-	list, err := listOf(q)
-	if err != nil {
-		return unreadable(err, "", q.now)
-	}
-	t := toldView{Refused: true, First: errors.Is(why, hold.ErrDecided), Second: errors.Is(why, hold.ErrSecond), Sealed: errors.Is(why, hold.ErrSealed)}
-	q.URL.RawQuery = url.Values{"told": {c.told.put(q.who.ID, t)}, "list": {list.Encode()}}.Encode()
-	return c.itemPage(q, &it, http.StatusConflict)
-}
-
-// grantException grants an exception for what has held an item.
-func (c *Console) grantException(q *request) answer {
-	if c.opt.Queue == nil || c.opt.Exceptions == nil {
-		return noQueue()
-	}
-	it, err := c.opt.Queue.Get(q.Context(), q.PostFormValue("id"))
-	if err != nil {
-		return failed(err)
-	}
-	if !q.who.Administers(it.Server) {
-		return notYours()
-	}
-	keep, known := map[string]time.Duration{"1h": time.Hour, "24h": 24 * time.Hour, "7d": 7 * 24 * time.Hour, "30d": 30 * 24 * time.Hour, "90d": 90 * 24 * time.Hour}[q.PostFormValue("for")]
-	x := hold.Exception{Server: it.Server, Tool: it.Tool, Code: it.Code, By: q.who.ID, Why: cutWhy(q.PostFormValue("why"))}
-	if q.PostFormValue("this") != "" {
-		x.Digest = it.Digest
-	}
-	if !known || it.IsCall() || !hold.Exceptable(it.Code) {
-		return state{status: http.StatusBadRequest, title: "Nothing was granted", says: "No exception can be granted for what has held this item.", why: "Change the rule in the configuration."}
-	}
-	if _, err := c.opt.Exceptions.Grant(q.Context(), x, keep); err != nil {
-		return failed(err)
-	}
-	return seeOther(pathTo("review/"+segment(it.ID), "told", c.told.put(q.who.ID, toldView{Granted: true, Until: minute(q.now.Add(keep))})))
-}
-
-func cutWhy(s string) string {
-	return strings.ToValidUTF8(s[:min(len(s), hold.MaxWhy)], "")
-}
-
-// revokeException ends an exception.
-func (c *Console) revokeException(q *request) answer {
-	if c.opt.Exceptions == nil {
-		return noQueue()
-	}
-	x, err := c.opt.Exceptions.Get(q.Context(), q.PathValue("id"))
-	switch {
-	case err != nil:
-		return failed(err)
-	case !q.who.Administers(x.Server):
-		return notYours()
-	}
-	if err := c.opt.Exceptions.Revoke(q.Context(), x.ID, q.who.ID); err != nil {
-		return failed(err)
-	}
-	return seeOther(pathTo("review"))
 }

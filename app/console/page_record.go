@@ -12,6 +12,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/console/marked"
 	"github.com/pellucid-mcp/pellucid/app/explain"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
@@ -41,7 +42,8 @@ type recordView struct {
 	Case      marked.Plain
 	Export    Path // "": the person may not have the case
 	SignedBy  marked.Name
-	Explained *explainedView // nil: there is no explanation
+	Item      Path           // of what was held; "": the queue does not have it, or the person may not see it
+	Explained *explainedView // nil: the record is not explained
 }
 
 // An explainedView says in plain words what happened. Labels and names stand in its sentences.
@@ -141,8 +143,27 @@ func (c *Console) record1(q *request) answer {
 	if err := v.matter(q, c.opt.Ledger, st); err != nil {
 		return failed(err)
 	}
+	if v.Item, err = c.itemOf(q, st); err != nil {
+		return failed(err)
+	}
 	v.explain(q, c.opt.Explain, st.ID.String())
 	return page("Record", v)
+}
+
+// itemOf is the page of the held item that a record is about.
+func (c *Console) itemOf(q *request, st *ledger.Statement) (Path, error) {
+	if c.opt.Queue == nil {
+		return "", nil
+	}
+	id := st.ID
+	if st.Of != (ledger.ID{}) {
+		id = st.Of
+	}
+	items, err := c.opt.Queue.List(q.Context(), hold.Filter{ID: id.String(), Limit: 1})
+	if err != nil || len(items) == 0 || !q.who.Decides(items[0].Server) {
+		return "", err
+	}
+	return pathTo("review/" + segment(items[0].ID)), nil
 }
 
 // explain adds the explanation. A page without it still has the record.

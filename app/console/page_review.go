@@ -52,19 +52,6 @@ type reviewView struct {
 	Granted []grantedView
 }
 
-// A grantedView is an exception in force.
-type grantedView struct {
-	Server marked.Name
-	Tool   *marked.Name
-	Code   Own
-	This   bool // it is for one result
-	Until  Own
-	By     marked.Name
-	Why    *marked.Text
-	Revoke bool // the person may end it
-	End    Path
-}
-
 func (reviewView) template() string { return "review" }
 
 type choiceView struct {
@@ -98,7 +85,8 @@ type reviewRow struct {
 	Who     *marked.Name
 	Many    Own // principals, where they are several
 	Waits   Own
-	Left    Own
+	State   Own // where the list has items of every state
+	Left    Own // "": its time is over
 	Size    Own
 	Deny    Path
 	Release Path
@@ -208,6 +196,9 @@ func (c *Console) reviewItems(q *request, v *reviewView, s *queueQuery, f hold.F
 		it := &p.Items[i]
 		r := s.row(it, keyOf(&hold.Filter{ID: it.ID}), q.now)
 		r.N, r.Waits = "1", lasts(q.now.Sub(it.Held))
+		if s.f.State == "" {
+			r.State = stateWord(it.State)
+		}
 		v.Rows = append(v.Rows, r)
 	}
 	if p.Next != "" {
@@ -216,28 +207,6 @@ func (c *Console) reviewItems(q *request, v *reviewView, s *queueQuery, f hold.F
 	v.N = things(len(p.Items), "item")
 	v.none(len(p.Items), s)
 	return nil
-}
-
-// exceptions lists the exceptions in force for servers that the person sees.
-func (c *Console) exceptions(q *request, v *reviewView) error {
-	if c.opt.Exceptions == nil {
-		return nil
-	}
-	list, err := c.opt.Exceptions.List(q.Context(), false)
-	for i := range list {
-		e := &list[i]
-		if !q.who.Sees(e.Server) || len(v.Granted) == groupPage {
-			continue
-		}
-		g := grantedView{Server: marked.Identifier(e.Server), Tool: nameOf(e.Tool), Code: codeName(e.Code), This: e.Digest != hold.Digest{}, Until: minute(e.Until),
-			By: marked.Identifier(e.By), Revoke: q.who.Administers(e.Server), End: pathTo("exceptions/" + segment(e.ID))}
-		if e.Why != "" {
-			why := marked.Of(e.Why)
-			g.Why = &why
-		}
-		v.Granted = append(v.Granted, g)
-	}
-	return err
 }
 
 // none says why a page has no rows.

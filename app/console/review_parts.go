@@ -91,7 +91,10 @@ func (t *tellings) take(name, person string) *toldView {
 func (s *queueQuery) row(it *hold.Item, key string, now time.Time) reviewRow {
 	list := s.values()
 	r := reviewRow{Key: marked.Spelled(key), Picked: slices.Contains(s.sel, key), To: pathTo("review/"+segment(it.ID), "list", list.Encode()),
-		Server: marked.Identifier(it.Server), Tool: nameOf(it.Tool), Who: nameOf(it.Principal), Left: lasts(it.Until.Sub(now)), Size: size(int64(it.Bytes))}
+		Server: marked.Identifier(it.Server), Tool: nameOf(it.Tool), Who: nameOf(it.Principal), Size: size(int64(it.Bytes))}
+	if it.State == hold.Held || it.State == hold.Released {
+		r.Left = lasts(it.Until.Sub(now)) + " left"
+	}
 	for _, c := range it.Found.Counts() {
 		if len(r.Codes) < 4 && c.Code != it.Code {
 			r.Codes = append(r.Codes, codeName(c.Code))

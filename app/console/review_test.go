@@ -20,6 +20,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/captures"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // A reviewed is a console with a queue.
@@ -286,6 +287,8 @@ func TestReviewSingle(t *testing.T) {
 	contains(t, "two boxes", page, "Deny 2 items?")
 	_, page = r.confirm(to, page)
 	contains(t, "two boxes", page, "Denied: 2 items.")
+	_, page = r.get("review?group=none&state=all")
+	contains(t, "every state", page, `<b class="sm">denied</b>`, `<b class="sm">released</b>`, `<b class="sm">held</b>`)
 	if r.state(ids[0]) != hold.Denied || r.state(ids[2]) != hold.Denied || r.state(ids[1]) != hold.Held {
 		t.Errorf("%s, %s, %s", r.state(ids[0]), r.state(ids[1]), r.state(ids[2]))
 	}
@@ -497,6 +500,25 @@ func TestReviewFilter(t *testing.T) {
 	contains(t, "not readable", page, "The filter cannot be read.", "verdict: no such term: items of the queue have states")
 }
 
+// TestReviewNoException: of what no exception can let pass, the item says so, and its key leads nowhere.
+func TestReviewNoException(t *testing.T) {
+	r := newReviewed(t)
+	for i, x := range []struct {
+		change func(*hold.Item)
+		says   string
+	}{
+		{func(it *hold.Item) { it.Rule = hold.PolicyCall + "pay" }, "this is a call. To let such calls pass, change the rule of the policy"},
+		{func(it *hold.Item) { it.Rule = hold.GuardCall }, "release --remember approves the same call"},
+		{func(it *hold.Item) { it.Code = finding.Denied }, "No exception can be granted for denied"},
+	} {
+		_, page := r.get("review/" + r.hold(i, x.change) + "?ask=except")
+		contains(t, x.says, page, x.says)
+		if strings.Contains(page, `data-key="e"`) || strings.Contains(page, `name="why"`) {
+			t.Errorf("%s: an exception is offered", x.says)
+		}
+	}
+}
+
 // TestReviewException: the page says what else it would have let through, and grants it.
 func TestReviewException(t *testing.T) {
 	r := newReviewed(t)
@@ -527,13 +549,17 @@ func TestReviewException(t *testing.T) {
 }
 
 // keep stores the texts of a call that was not held.
-func (r *reviewed) keep(id, server, tool string, received []byte) {
+func (r *reviewed) keep(id, server, tool string, received []byte, deliver ...string) {
 	r.t.Helper()
+	delivered := &captures.Part{Bytes: 2 << 20}
+	for _, s := range deliver {
+		delivered = captures.NewPart([]byte(s))
+	}
 	k := captures.New(captures.Options{Store: r.store, Sealer: r.opt.Sealer, Now: func() time.Time { return r.now }})
 	if !k.Room(len(received)) {
 		r.t.Fatal("no room")
 	}
-	k.Keep(captures.Capture{ID: id, Time: r.now, Server: server, Tool: tool, Verdict: "changed", Received: captures.NewPart(received), Delivered: &captures.Part{Bytes: 2 << 20}}, len(received))
+	k.Keep(captures.Capture{ID: id, Time: r.now, Server: server, Tool: tool, Verdict: "changed", Received: captures.NewPart(received), Delivered: delivered}, len(received))
 	k.Close()
 }
 
@@ -554,6 +580,13 @@ func TestCaptured(t *testing.T) {
 	}
 	if found := foreignMarkup(page); found != nil {
 		t.Errorf("%q", found)
+	}
+	ours := strings.Repeat("f", 32)
+	r.keep(ours, "mail", "read", []byte(`{"content":[]}`), `{"content":[{"type":"text","text":"Lunch"}],"_meta":{"`+frame.MetaKey+`":{"server":"mail","digest":"x"},"theirs":"t"}}`)
+	_, page = r.get("review/" + ours)
+	contains(t, "our members", page, "Lunch", "_meta/theirs", "the gateway has told the client")
+	if strings.Contains(page, frame.MetaPrefix) {
+		t.Error("the page shows what the gateway has added as if a server had said it")
 	}
 	res, page := r.get("review/" + none)
 	contains(t, "never kept", page, "To keep the texts of such calls, set capture and capture_of")

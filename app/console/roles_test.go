@@ -264,3 +264,27 @@ func TestRecordsOfferNothingOfOthers(t *testing.T) {
 		t.Errorf("the page differs where another server has the digest: %q, %q", got[n:min(len(got), n+200)], gone[n:min(len(gone), n+200)])
 	}
 }
+
+// TestRecordItem: the record of what was held leads a reviewer of the server to the item, and no one else.
+func TestRecordItem(t *testing.T) {
+	r := &reviewed{}
+	r.testConsole = newTest(t, withQueue(t, r), func(g *testConsole, o *Options) { o.Ledger = g.store.Ledger() })
+	held := r.hold(0, func(it *hold.Item) { it.Server = "hr" })
+	of, err := ledger.ParseID(held)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.logged(t, &ledger.Event{ID: testID(3), Time: time.Now(), Kind: ledger.Message, Server: "hr", Tool: "read", Method: "tools/call", Shape: "result", Verdict: "changed"},
+		&ledger.Event{ID: testID(2), Time: time.Now(), Kind: ledger.ResultHeld, Server: "hr", Tool: "read", Of: of, Rule: "finding", Actor: "policy"})
+	to := `href="/console/review/` + held + `"`
+	if _, page := r.get("records/" + testID(2).String()); !strings.Contains(page, to) {
+		t.Error("the record does not lead to the item")
+	}
+	if _, page := r.get("records/" + testID(3).String()); strings.Contains(page, "/console/review/") {
+		t.Error("the record of what was not held leads to an item")
+	}
+	r.as(Person{ID: "v", Role: Viewer, AllServers: true})
+	if res, page := r.get("records/" + testID(2).String()); res.StatusCode != http.StatusOK || strings.Contains(page, to) {
+		t.Errorf("a viewer: %d", res.StatusCode)
+	}
+}

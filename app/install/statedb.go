@@ -31,12 +31,28 @@ const servingWait = 900 * time.Millisecond
 // the state directory.
 type Database string
 
-// errNoStore: nothing was ever put there.
+// ErrNoStore says that nothing was ever put into a database.
 var ErrNoStore = errors.New("store: there is no database yet")
 
 // noStore says where no database is: that of the gateway may be another one.
-func noStore(where string) error {
-	return fmt.Errorf("%w at %s; --db names another one", ErrNoStore, terminal.Printable(where))
+func (d Database) noStore(where string) error {
+	how := "--db names another one"
+	if d != "" {
+		how = "--db or PELLUCID_DB names this file"
+	}
+	return fmt.Errorf("%w at %s; %s", ErrNoStore, terminal.Printable(where), how)
+}
+
+// Exists refuses the name of a file that is not there. A name may be misspelt: a verb that would make the database in the
+// state directory makes none elsewhere.
+func (d Database) Exists() error {
+	if d == "" || storage.IsPostgres(string(d)) {
+		return nil
+	}
+	if _, err := os.Stat(string(d)); errors.Is(err, fs.ErrNotExist) {
+		return d.noStore(string(d))
+	}
+	return nil
 }
 
 // Flag is what a printed command needs to find the database: " --db X", or "" where it finds it
@@ -67,7 +83,7 @@ func (d Database) Open(ctx context.Context, dir *state.Dir, make bool) (*storage
 	}
 	if !make && !storage.IsPostgres(where) {
 		if _, err := os.Stat(where); errors.Is(err, fs.ErrNotExist) {
-			return nil, noStore(where) // before a key is made: what only reads leaves nothing behind
+			return nil, d.noStore(where) // before a key is made: what only reads leaves nothing behind
 		}
 	}
 	key, err := chainKey(dir)
@@ -86,7 +102,7 @@ func (d Database) Open(ctx context.Context, dir *state.Dir, make bool) (*storage
 		if make {
 			return MakePrivate(where)
 		}
-		return noStore(where)
+		return d.noStore(where)
 	})
 }
 

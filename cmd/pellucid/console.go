@@ -60,7 +60,8 @@ func (consoleServeCmd) Help() string {
 	return `Serves the console of this installation: of every pellucid wrap, up and guard that uses the
 same state directory or database. It listens on this machine only, and prints a link that signs
 you in once, within two minutes. SIGINT ends it. Exit codes: 0 ended by a signal, 1 failed, 2
-wrong usage, 3 the state directory cannot be used, 4 the database cannot be reached.`
+wrong usage, 3 the state directory cannot be used or the file of --db does not exist, 4 the database
+cannot be reached.`
 }
 
 // Validate is called by kong; its error is one of usage.
@@ -72,6 +73,9 @@ func (c *consoleServeCmd) validate() error {
 }
 
 func (c *consoleServeCmd) Run(e *env) error {
+	if err := c.DB.Exists(); err != nil {
+		return exit.With(exit.Config, err)
+	}
 	ctx, stop := exit.UntilSignal()
 	defer stop()
 	p := app.ConsolePlan{DB: c.DB, Listen: c.Listen, Person: c.person(e), Log: c.logger(e.Stderr), Notice: e.Stderr}

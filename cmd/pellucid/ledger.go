@@ -64,7 +64,7 @@ type ledgerShowCmd struct {
 	Before    *int64   `placeholder:"INDEX" help:"List only what comes after the record of this index in the list: older records."`
 	Openings  bool     `help:"With --json: also print the plain digests and the salt of each record. Do not publish them."`
 	JSON      bool     `name:"json" help:"Print one JSON object for each record, as JSON lines."`
-	Query     []string `arg:"" name:"id or filter" optional:"" help:"Evidence id of one record; or a filter such as server:mail code:hidden-tag since:24h (default: list records)."`
+	Query     []string `arg:"" name:"id or filter" optional:"" help:"Evidence id of one record, or its index in the log; or a filter such as server:mail code:hidden-tag since:24h (default: list records)."`
 }
 
 func (ledgerShowCmd) Help() string {
@@ -85,7 +85,11 @@ func (c *ledgerShowCmd) Run(e *env) error {
 	q := audit.Query{Limit: c.Limit, Before: c.Before, JSON: c.JSON, Openings: c.Openings, Notice: e.Stderr}
 	var err error
 	if len(c.Query) == 1 && !strings.Contains(c.Query[0], ":") && len(c.Query[0]) != 64 {
-		q.ID = c.Query[0]
+		id, err := audit.Named(c.DB, c.Query[0])
+		if err != nil {
+			return err
+		}
+		q.ID = id.String()
 	} else if q.Filter, err = audit.Parse(strings.Join(c.Query, " "), map[string]string{"since": c.Since, "until": c.Until, "server": c.Server, "tool": c.Tool,
 		"kind": c.Kind, "verdict": c.Verdict, "code": c.Code, "principal": c.Principal, "by": c.By, "digest": c.Digest, "of": c.Of}); err != nil {
 		return err

@@ -19,7 +19,7 @@ type ledgerCaseCmd struct {
 	Out             string `short:"o" completion:"files" placeholder:"FILE" help:"File to write (default: standard output)."`
 	WithoutText     bool   `help:"Leave out the text that is held, and the statement of the guard."`
 	WithoutOpenings bool   `help:"Leave out the plain digests, and with them the text and the names of reviewers: for a reader who must not have them."`
-	ID              string `arg:"" help:"Evidence id of the decision, or the id of a record about it."`
+	ID              string `arg:"" help:"Evidence id of the decision, or the id of a record about it; or the index of such a record in the log."`
 }
 
 func (ledgerCaseCmd) Help() string {
@@ -43,7 +43,7 @@ func (c *ledgerCaseCmd) validate() error {
 }
 
 func (c *ledgerCaseCmd) Run(e *env) error {
-	id, err := audit.ParseID(c.ID)
+	id, err := audit.Named(c.DB, c.ID)
 	if err != nil {
 		return err
 	}

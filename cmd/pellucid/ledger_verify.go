@@ -17,7 +17,7 @@ import (
 
 type ledgerProveCmd struct {
 	ledgerDB
-	ID string `arg:"" help:"Evidence id of the record, as a placeholder or _meta shows it."`
+	ID string `arg:"" help:"Evidence id of the record, as a placeholder or _meta shows it, or its index in the log."`
 }
 
 func (ledgerProveCmd) Help() string {
@@ -27,7 +27,7 @@ to check it, offline: pellucid ledger verify --proof FILE --key KEY.`
 }
 
 func (c *ledgerProveCmd) Run(e *env) error {
-	id, err := audit.ParseID(c.ID)
+	id, err := audit.Named(c.DB, c.ID)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func TestParse(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"mail", "server:", "server:a server:b", "what:x", `server:"a`, `server:"a"b`, `"server":a`, "server:a,,b", "server:a\u202eb",
-		"kind:nothing", "digest:" + hex32, "digest:" + strings.ToUpper(strings.Replace(hex64, "0a", "aa", 1)), "digest:" + strings.Repeat("0", 64), "id:" + strings.Repeat("0", 32), "id:x",
+		"kind:nothing", "verdict:held", "verdict:passed,held", "digest:" + hex32, "digest:" + strings.ToUpper(strings.Replace(hex64, "0a", "aa", 1)), "digest:" + strings.Repeat("0", 64), "id:" + strings.Repeat("0", 32), "id:x",
 		"since:yesterday", "since:99999-01-01T00:00:00Z", "code:a,b", "principal:sha256:00", strings.Repeat("x", maxText+1), "server:" + strings.Repeat("a,", maxValues) + "a"} {
 		if f, err := Parse(text, now); err == nil {
 			t.Errorf("%q is read as %+v", text, f)

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -136,7 +137,9 @@ func (f *Filter) Set(name, value string, now time.Time) (err error) {
 	case "tool":
 		f.Tools, err = labels(value)
 	case "verdict":
-		f.Verdicts, err = labels(value)
+		if f.Verdicts, err = labels(value); slices.Contains(f.Verdicts, "held") {
+			err = errors.New("held is no verdict: kind:result-held selects what was held, and its message has the verdict withheld or dropped")
+		}
 	case "kind":
 		f.Kinds, err = kinds(value)
 	case "code":

@@ -191,10 +191,14 @@ func showAsked(w *bufio.Writer, p terminal.Palette, a Asked) {
 // showTexts prints every value of a JSON text.
 func showTexts(w *bufio.Writer, p terminal.Palette, body []byte) {
 	for t := range texts(body) {
-		terminal.Section(w, p, t.place)
-		terminal.Indent(w, terminal.Printable(t.text))
-		terminal.ExplainHidden(w, p, t.text)
+		showText(w, p, t)
 	}
+}
+
+func showText(w *bufio.Writer, p terminal.Palette, t placed) {
+	terminal.Section(w, p, t.place)
+	terminal.Indent(w, terminal.Printable(t.text))
+	terminal.ExplainHidden(w, p, t.text)
 }
 
 // ShowCapture prints the texts that were kept of a call that was not held.
@@ -222,7 +226,11 @@ func ShowCapture(dst io.Writer, p terminal.Palette, c *captures.Capture) error {
 			terminal.Section(w, p, part.name+": not kept, for it has "+terminal.Plural(part.Bytes, "byte"))
 		default:
 			terminal.Section(w, p, part.name)
-			showTexts(w, p, []byte(part.Text))
+			for t := range texts([]byte(part.Text)) {
+				if part.name != "delivered" || !Ours(t.place) {
+					showText(w, p, t)
+				}
+			}
 		}
 	}
 	return w.Flush()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -45,6 +46,9 @@ func Texts(body []byte) iter.Seq2[string, string] {
 		}
 	}
 }
+
+// Ours reports whether a place of a delivered text is in a member of _meta that Pellucid has added: no server says it.
+func Ours(place string) bool { return strings.HasPrefix(place, `_meta/"`+frame.MetaPrefix) }
 
 // whole is the place of a body that is one value, or is not JSON.
 const whole = "the whole"
