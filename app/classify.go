@@ -56,6 +56,7 @@ func (b *boundary) classifiers(server string) *gateway.Classifiers {
 	}
 	return &gateway.Classifiers{
 		Of:     func(tool string) []*classify.Member { return b.judges.Load().Members(server, tool) },
+		Also:   func(kind gateway.Elsewhere) []*classify.Member { return b.judges.Load().Also(server, kind) },
 		Shadow: b.shadow, Record: b.classified,
 	}
 }
@@ -63,7 +64,7 @@ func (b *boundary) classifiers(server string) *gateway.Classifiers {
 // described keeps the verdict about an item of a server's surface. What was judged is named
 // by the digest of the item, as the pin has it; no message is concerned.
 func (b *boundary) described(server string, v *descriptions.Findings) {
-	b.classified(gateway.Classified{Time: time.Now(), Server: server, Input: frame.Digest(v.Item.Digest), Assessment: v.Of})
+	b.classified(gateway.Classified{Time: time.Now(), Server: server, Kind: gateway.InDescriptions, Input: frame.Digest(v.Item.Digest), Assessment: v.Of})
 }
 
 // classified keeps a verdict. Where there is a log, scores are made of it.

@@ -68,6 +68,7 @@ func Examine(ctx context.Context, o Options) (r *Report, refused bool) {
 	x.replicas(ctx, dir)
 	x.logs(ctx, dir, cfg)
 	x.models(cfg)
+	x.classifiers(cfg)
 	x.sampling(ctx, dir)
 	x.webhooks(ctx, cfg)
 	x.port(ctx, cfg)

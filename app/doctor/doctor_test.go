@@ -287,3 +287,22 @@ func TestSamplingInStore(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 }
+
+// TestClassifiers: doctor says what judges the text of each server, once for servers of which the same is to be said.
+func TestClassifiers(t *testing.T) {
+	machine(t)
+	text, _, _ := examine(t, Options{Config: configuration(t, "127.0.0.1:0", `servers:
+  a: {command: [x]}
+  b: {command: [x]}
+  c: {command: [x], classify: [], admission: {descriptions: "off"}}
+  d: {command: [x], classify_also: [logs], admission: {descriptions: hold}}
+`)})
+	for _, want := range []string{
+		`"a", "b": local (shadow) judge results, and in shadow mode prompts, resources, completions, sampling, elicitation, progress, logs, errors; descriptions: warn`,
+		`"c": no classifier judges results; descriptions: off`, `"d": local (shadow) judge results, and in shadow mode logs; descriptions: hold`,
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}

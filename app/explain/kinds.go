@@ -3,9 +3,11 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/standing"
@@ -123,6 +125,19 @@ func sentence(st *ledger.Statement, source string) string {
 	return s
 }
 
+// judgedTexts are the kinds of texts that a record of a verdict names, beside results of tools.
+var judgedTexts = map[string]string{
+	string(gateway.InDescriptions): "what the server says of itself",
+	string(gateway.InPrompts):      "a prompt",
+	string(gateway.InResources):    "a resource",
+	string(gateway.InCompletions):  "suggestions for an argument",
+	string(gateway.InSampling):     "a request to the client's model",
+	string(gateway.InElicitation):  "a question to the person at the client",
+	string(gateway.InProgress):     "a message about progress",
+	string(gateway.InLogs):         "a line of the server's log",
+	string(gateway.InErrors):       "an error",
+}
+
 func classifierSentence(st *ledger.Statement) string {
 	name := "Classifier " + strings.TrimPrefix(st.Rule, "classifier:")
 	score := ""
@@ -131,15 +146,16 @@ func classifierSentence(st *ledger.Statement) string {
 			score = fmt.Sprintf(", with a score of %.2f of 1", float64(n.N)/1e6)
 		}
 	}
+	text := cmp.Or(judgedTexts[st.Shape], "the text")
 	switch st.Verdict {
 	case "injection":
 		return name + " took the text for an injection" + score + "."
 	case "suspected":
-		return name + ", which only watches, took the text for an injection" + score + "."
+		return name + ", which only watches, took " + text + " for an injection" + score + "."
 	case "benign":
-		return name + " found no injection" + score + "."
+		return name + " found no injection in " + text + score + "."
 	}
-	return name + " could not judge the text (" + st.Verdict + ")."
+	return name + " could not judge " + text + " (" + st.Verdict + ")."
 }
 
 func number(st *ledger.Statement, name string) int64 {

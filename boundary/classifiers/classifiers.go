@@ -14,6 +14,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/classify/judge"
 	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
 	"github.com/pellucid-mcp/pellucid/boundary/classify/onnx"
+	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/model/llm"
@@ -139,6 +140,18 @@ func (j *Set) Members(server, tool string) (list []*classify.Member) {
 		names = s.Tool(tool).Classifiers
 	}
 	for _, name := range names {
+		list = append(list, j.byName[name].member)
+	}
+	return list
+}
+
+// Also are those for another kind of message of a server than the answers to calls.
+func (j *Set) Also(server string, kind gateway.Elsewhere) (list []*classify.Member) {
+	s := j.rules.Server(server)
+	if s == nil {
+		return nil
+	}
+	for _, name := range s.Also(kind) {
 		list = append(list, j.byName[name].member)
 	}
 	return list

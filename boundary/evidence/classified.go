@@ -83,7 +83,7 @@ func figures(c *gateway.Classified) []ledger.Number {
 }
 
 func classified(c *gateway.Classified) *ledger.Event {
-	e := &ledger.Event{Kind: ledger.Classified, Time: c.Time, Server: c.Server, Tool: c.Tool, Of: ledger.ID(c.Of),
+	e := &ledger.Event{Kind: ledger.Classified, Time: c.Time, Server: c.Server, Tool: c.Tool, Shape: string(c.Kind), Of: ledger.ID(c.Of),
 		Actor: "classifier", Rule: "classifier:" + c.Name, Verdict: verdictOf(c), Reason: string(c.Reason),
 		Versions: []ledger.Version{{Of: "classifier", Version: c.Version}},
 		Numbers:  append(figures(c), ledger.Number{Name: c.Mode.String(), N: 1}, ledger.Number{Name: "outcome-" + c.Outcome(), N: 1})}

@@ -158,6 +158,7 @@ func (in *inspection) decide() *wire.Message {
 	}
 	in.w.release()
 	if !marked && !in.w.edited {
+		in.p.judged.unrecorded(&in.d, came)
 		return out
 	}
 	in.d.Verdict = Passed

@@ -16,13 +16,16 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
-// Classifiers judge the answers to calls of tools, beside all that is decided without
-// them. Those that enforce are asked before anything is delivered, and only the answer
+// Classifiers judge the answers to calls of tools, and watch what else a server says, beside
+// all that is decided without them. Those that enforce are asked before anything is delivered, and only the answer
 // that they are asked about waits; those in shadow mode are asked behind it.
 type Classifiers struct {
 	// Of returns those for a tool, by the name that the server gave it. It may be
 	// called at the same time.
 	Of func(tool string) []*classify.Member
+	// Also returns those for another kind of message; nil: nothing judges those. They are
+	// asked behind delivery, whatever their mode. It may be called at the same time.
+	Also func(kind Elsewhere) []*classify.Member
 	// Shadow asks those in shadow mode; nil: nobody does, and each time is recorded
 	// as dropped.
 	Shadow *Shadow
@@ -35,7 +38,8 @@ type Classifiers struct {
 type Classified struct {
 	Time         time.Time
 	Server, Tool string       // labels
-	Of           ID           // the decision about the same answer
+	Kind         Elsewhere    // of the message; "": it answers a call of a tool
+	Of           ID           // the decision about the same message; zero: it was not recorded
 	Input        frame.Digest // of the bytes that came
 	Dropped      bool         // nobody was asked, since too much waits already
 	classify.Assessment
@@ -47,6 +51,7 @@ type Classified struct {
 //	 "classified":{"score":0.97,"name":"local","version":"linear-1-0f…","mode":"shadow","outcome":"hold",
 //	 "code":"…","reason":"timeout","dropped":true,"segments":2,"asked":1,"cached":1,"microseconds":61}}
 //
+// Of a message that answers no call of a tool, "kind" stands in the place of "tool".
 // outcome is what became of the answer, in shadow mode what would have; code, reason
 // and dropped are left out where they do not apply.
 func (c *Classified) AppendJSON(dst []byte) []byte {
@@ -55,6 +60,9 @@ func (c *Classified) AppendJSON(dst []byte) []byte {
 	dst = appendLabel(dst, "server", c.Server)
 	if c.Tool != "" {
 		dst = appendLabel(dst, "tool", c.Tool)
+	}
+	if c.Kind != "" {
+		dst = appendLabel(dst, "kind", string(c.Kind))
 	}
 	dst = appendDigest(dst, "input", c.Input)
 	dst = appendAssessment(append(dst, `,"classified":`...), &c.Assessment)
@@ -103,6 +111,7 @@ func appendAssessment(dst []byte, v *classify.Assessment) []byte {
 type judged struct {
 	members     []*classify.Member
 	narrow      bool                  // the answer cannot hold an injection
+	kind        Elsewhere             // "": it answers a call of a tool
 	assessments []classify.Assessment // of those that were asked before delivery, or need not be
 
 	// Set by pass.
@@ -114,8 +123,13 @@ type judged struct {
 
 // judges says which classifiers have to do with the answer p; nil: none.
 func (c *Config) judges(p *passage) *judged {
-	if c.Classifiers == nil || c.Classifiers.Of == nil || p.method != mcpmsg.CallTool || p.msg.Local || p.released != "" ||
-		p.msg.Kind != wire.Response && p.msg.Kind != wire.ErrorResponse {
+	if c.Classifiers == nil || p.msg.Local || p.released != "" {
+		return nil
+	}
+	if p.method != mcpmsg.CallTool {
+		return c.judgesElsewhere(p)
+	}
+	if c.Classifiers.Of == nil || p.msg.Kind != wire.Response && p.msg.Kind != wire.ErrorResponse {
 		return nil
 	}
 	members := c.Classifiers.Of(p.name)
@@ -131,7 +145,11 @@ func (j *judged) asks(mode policy.Mode) (list []*classify.Member) {
 		return nil
 	}
 	for _, m := range j.members {
-		if m.Mode() == mode && (!j.narrow || m.All()) {
+		is := m.Mode()
+		if j.kind != "" {
+			is = policy.Shadow
+		}
+		if is == mode && (!j.narrow || m.All()) {
 			list = append(list, m)
 		}
 	}
@@ -208,7 +226,7 @@ func (in *inspection) classified() finding.Code {
 // tellClassified tells the verdicts on an answer about which was decided.
 func (in *inspection) tellClassified() {
 	if in.p.judged != nil && len(in.p.judged.assessments) > 0 {
-		in.cfg.tellAssessments(&in.quiet, &in.d, in.d.Received, in.p.judged.assessments, false)
+		in.cfg.tellAssessments(&in.quiet, &in.d, in.p.judged, in.p.judged.assessments, false)
 	}
 }
 
@@ -231,25 +249,32 @@ func scoresOf(list []classify.Assessment) (out []policy.Score) {
 
 // tellVerdicts gives verdicts to whoever keeps them, and what is against an answer to
 // the operator.
-func (c *Config) tellAssessments(q *quiet, d *Decision, input frame.Digest, list []classify.Assessment, dropped bool) {
+func (c *Config) tellAssessments(q *quiet, d *Decision, j *judged, list []classify.Assessment, dropped bool) {
 	for i := range list {
 		v := &list[i]
-		c.logAssessment(q, d, v, dropped)
-		if c.Classifiers.Record != nil {
-			c.Classifiers.Record(Classified{Time: c.now(), Server: d.Server, Tool: d.Tool, Of: d.ID, Input: input, Dropped: dropped, Assessment: *v})
+		if j.kind != "" {
+			v.Mode = policy.Shadow
 		}
+		c.logAssessment(q, d, j.kind, v, dropped)
+		if c.Classifiers.Record == nil || d.ID == (ID{}) && !v.Flagged() && v.Reason == classify.Judged {
+			continue // a message of which there is no record gets none for an honest text
+		}
+		c.Classifiers.Record(Classified{Time: c.now(), Server: d.Server, Tool: d.Tool, Kind: j.kind, Of: d.ID, Input: d.Received, Dropped: dropped, Assessment: *v})
 	}
 }
 
 // logVerdict says what is needed to find out whether a classifier is wrong: where in
 // the answer it sees what, without a word of it.
-func (c *Config) logAssessment(q *quiet, d *Decision, v *classify.Assessment, dropped bool) {
+func (c *Config) logAssessment(q *quiet, d *Decision, kind Elsewhere, v *classify.Assessment, dropped bool) {
 	suspects := v.Flagged()
 	if !suspects && (v.Reason == classify.Judged || v.Reason == classify.Narrow || v.Reason == classify.Canceled) {
 		return
 	}
 	args := []any{"classifier", v.Name, "version", v.Version, "mode", v.Mode.String(), "outcome", v.Outcome(),
 		"score", v.P, "tool", d.Tool, "evidence", d.ID.String()}
+	if kind != "" {
+		args = append(args, "kind", string(kind))
+	}
 	if v.Code != "" {
 		args = append(args, "code", string(v.Code))
 	}

@@ -136,13 +136,7 @@ func (i *Inspector) behind(in *inspector, p *passage) {
 	if len(asked) == 0 || !p.judged.shown {
 		return
 	}
-	doc := new(strictjson.Doc)
-	if doc.Reset(bytes.Clone(p.msg.Result.Raw()), strictjson.Limits{MendSurrogates: true}) != nil {
-		return // never: it was parsed before
-	}
-	q := *p
-	q.msg = &wire.Message{Kind: wire.Response, ID: wire.IntID(0), Result: doc.Root()}
-	in.behind(q, asked, func() {})
+	in.behindCopy(p, asked)
 }
 
 // labelOr is s if it may be shown, else or, else frame.Other.

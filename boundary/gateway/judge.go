@@ -96,7 +96,7 @@ func (r *relay) deliver(ctx context.Context, k *call, p passage) error {
 // see makes the view of an answer.
 func (in *inspector) see(p passage, raw bool) *view {
 	_, root, _ := partOf(p.msg)
-	return viewOf(root, in.sight(p), raw)
+	return viewOf(root, in.sight(p), raw, "")
 }
 
 // sight is the scrubber for the view of what answers a call, now; nil under a rule
@@ -117,8 +117,9 @@ func (in *inspector) behind(p passage, asked []*classify.Member, free func()) {
 	_, root, _ := partOf(p.msg)
 	with, cfg, quiet, raw := in.sight(p), &in.cfg, &in.quiet, wantsRaw(asked)
 	d := Decision{ID: p.judged.evidence, Server: p.judged.server, Tool: p.tool, Received: p.judged.input}
+	j := p.judged
 	work := func(ctx context.Context) {
-		cfg.tellAssessments(quiet, &d, d.Received, askAll(ctx, asked, viewOf(root, with, raw)), false)
+		cfg.tellAssessments(quiet, &d, j, askAll(ctx, asked, viewOf(root, with, raw, j.kind)), false)
 	}
 	if cfg.Classifiers.Shadow.offer(shadowJob{bytes: int64(len(root.Raw())), work: work, free: free}) {
 		return
@@ -128,5 +129,5 @@ func (in *inspector) behind(p passage, asked []*classify.Member, free func()) {
 	for _, m := range asked {
 		list = append(list, m.Skipped(classify.OverBudget))
 	}
-	cfg.tellAssessments(quiet, &d, d.Received, list, true)
+	cfg.tellAssessments(quiet, &d, j, list, true)
 }

@@ -49,6 +49,7 @@ type relay struct {
 	outbox   outbox
 	expiry   expiry
 	quiet    quiet
+	pace     pace         // of what classifiers are asked about beside answers
 	judging  atomic.Int64 // bytes of messages that wait for classifiers
 	failure  atomic.Pointer[error]
 	answered atomic.Bool            // the server has answered something

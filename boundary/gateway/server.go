@@ -144,7 +144,9 @@ func (r *relay) serverRequest(ctx context.Context, m *wire.Message) error {
 		}
 		return nil
 	}
-	out := r.in.pass(passage{msg: m, method: m.Method, id: wire.IntID(a.n), revision: r.revisionOf(nil)})
+	p := passage{msg: m, method: m.Method, id: wire.IntID(a.n), revision: r.revisionOf(nil)}
+	p.judged = r.cfg.judges(&p)
+	out := r.in.pass(p)
 	if out == nil {
 		r.calls.answered(a.n, time.Now())
 		r.enqueue(errWithheld.message(a.id, nil))
@@ -153,6 +155,7 @@ func (r *relay) serverRequest(ctx context.Context, m *wire.Message) error {
 	if k := r.related(m); k != nil {
 		out.Related = k.id
 	}
+	r.watch(&p)
 	return r.toClient(ctx, out)
 }
 
@@ -205,10 +208,12 @@ func (r *relay) serverNotification(ctx context.Context, m *wire.Message) error {
 		}
 		p.cancels = wire.IntID(n)
 	}
+	p.judged = r.cfg.judges(&p)
 	out := r.in.pass(p)
 	if out != nil && k != nil {
 		out.Related = k.id
 	}
+	r.watch(&p)
 	return r.toClient(ctx, out)
 }
 

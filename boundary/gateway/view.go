@@ -28,15 +28,19 @@ const (
 	shared = 400
 )
 
-// viewOf is the view of an answer: all its strings in order, with the names of members that
+// viewOf is the view of an answer, or of another kind of message: all its strings in order, with the names of members that
 // the protocol does not fix. Bytes that are no text are left out. raw wants beside it
 // what was received.
-func viewOf(root strictjson.Value, with *scrub.Scrubber, raw bool) *view {
+func viewOf(root strictjson.Value, with *scrub.Scrubber, raw bool, kind Elsewhere) *view {
 	if len(root.Raw()) > maxView || with == nil {
 		return &view{tooLong: true}
 	}
 	b := viewBuilder{with: with, wantsRaw: raw}
-	b.object(root, fixed)
+	known := fixed
+	if kind != "" {
+		known = fixedElsewhere
+	}
+	b.object(root, known)
 	b.flush()
 	return &view{segments: b.out}
 }
@@ -44,6 +48,18 @@ func viewOf(root strictjson.Value, with *scrub.Scrubber, raw bool) *view {
 // fixed are the names of members that say nothing: those of the protocol.
 var fixed = map[string]bool{"content": true, "structuredContent": true, "isError": true, "_meta": true, "resultType": true,
 	"message": true, "data": true, "code": true}
+
+// fixedElsewhere are those of messages that answer no call of a tool.
+var fixedElsewhere = map[string]bool{"_meta": true, "resultType": true, "code": true, "data": true, "message": true,
+	"messages": true, "role": true, "content": true, "contents": true, "description": true, "completion": true, "values": true,
+	"total": true, "hasMore": true, "systemPrompt": true, "modelPreferences": true, "includeContext": true, "temperature": true,
+	"maxTokens": true, "stopSequences": true, "metadata": true, "tools": true, "toolChoice": true, "mode": true, "url": true,
+	"elicitationId": true, "requestedSchema": true, "level": true, "logger": true, "progress": true, "progressToken": true}
+
+// ofSchemas are those of a schema by which a client asks a person.
+var ofSchemas = map[string]bool{"$schema": true, "type": true, "properties": true, "required": true, "title": true, "description": true,
+	"enum": true, "enumNames": true, "default": true, "format": true, "items": true, "oneOf": true, "anyOf": true, "const": true,
+	"minLength": true, "maxLength": true, "minimum": true, "maximum": true, "minItems": true, "maxItems": true}
 
 // ofBlocks are those of a content block and of an embedded resource.
 var ofBlocks = map[string]bool{"type": true, "text": true, "data": true, "blob": true, "mimeType": true, "uri": true, "name": true,
@@ -69,15 +85,19 @@ func (b *viewBuilder) object(v strictjson.Value, known map[string]bool) {
 		switch {
 		case !known[key]:
 			b.add(key)
-			inside = nil
+			if !known["$schema"] { // what stands below a parameter is a schema again
+				inside = nil
+			}
 		case known["blob"] && value.Kind() == '"' && (key == "data" || key == "blob"):
 			b.blob(value.Text(), mime)
 			continue
 		case known["blob"] && key == "type":
 			continue
-		case key == "content":
+		case key == "content", key == "contents":
 			inside = ofBlocks
-		case key == "structuredContent", key == "_meta", key == "data", key == "annotations":
+		case key == "requestedSchema":
+			inside = ofSchemas
+		case key == "structuredContent", key == "_meta", key == "data", key == "annotations", key == "metadata", key == "tools":
 			inside = nil
 		}
 		b.value(value, inside)

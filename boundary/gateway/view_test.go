@@ -49,7 +49,7 @@ func TestView(t *testing.T) {
 		{"nothing", `{"content":[],"isError":false}`, nil, "", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			v := viewOf(doc(t, tt.result), normalised(t), true)
+			v := viewOf(doc(t, tt.result), normalised(t), true, "")
 			all := ""
 			for _, s := range v.segments {
 				all += s.View + "|"
@@ -125,7 +125,7 @@ func FuzzView(f *testing.F) {
 		if d.Reset([]byte(raw), strictjson.Limits{MendSurrogates: true}) != nil || d.Root().Kind() != '{' {
 			return
 		}
-		v := viewOf(d.Root(), with, true)
+		v := viewOf(d.Root(), with, true, "")
 		total := 0
 		for _, s := range v.segments {
 			if !utf8.ValidString(s.View) || s.View == "" {

@@ -37,6 +37,8 @@ const (
 	IgnoreDescriptions              // nothing judges them
 )
 
+func (d Descriptions) String() string { return describedWords[min(int(d), len(describedWords)-1)] }
+
 var (
 	describedWords  = []string{"warn", "hold", "off"}
 	describedValues = []Descriptions{WarnOfDescriptions, HoldDescriptions, IgnoreDescriptions}

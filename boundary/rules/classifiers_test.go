@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 )
 
@@ -129,5 +130,46 @@ func TestClassifierProblems(t *testing.T) {
 	}
 	if p := problemsOf(t, "version: 1\nclassifiers: {x: {provider: azure, mode: x, fail: x, limit: 2, timeout: 1}, y: {provider: z}}\ndefaults: {classify: [nobody]}"); len(p) != 8 {
 		t.Errorf("not all at once: %v", p)
+	}
+}
+
+// TestClassifyAlso: what else of a server is judged is all by default, may be chosen for a
+// server, and is nothing of a tool.
+func TestClassifyAlso(t *testing.T) {
+	r := parse(t, `version: 1
+defaults: {classify_also: [logs, prompts]}
+servers:
+  a: {url: "https://s.example"}
+  b: {url: "https://s.example", classify_also: []}
+  c: {url: "https://s.example", classify: []}
+`)
+	for server, want := range map[string]string{"a": "logs prompts", "b": "", "c": ""} {
+		var got []string
+		for _, kind := range gateway.Elsewheres {
+			if names := r.Server(server).Also(kind); len(names) > 0 {
+				got = append(got, string(kind))
+			}
+		}
+		slices.Sort(got)
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %v", server, got)
+		}
+	}
+	all := parse(t, `{version: 1, servers: {a: {url: "https://s.example"}}}`)
+	for _, kind := range gateway.Elsewheres {
+		if !slices.Equal(all.Server("a").Also(kind), []string{Local}) {
+			t.Errorf("%s is not judged", kind)
+		}
+	}
+	if len(all.Server("a").Also(gateway.InDescriptions)) > 0 {
+		t.Error("descriptions are messages")
+	}
+	for src, want := range map[string]string{
+		"version: 1\ndefaults: {classify_also: [tools]}":                                "defaults.classify_also[0]: want prompts",
+		"version: 1\nservers: {a: {command: [x], tools: {t: {classify_also: [logs]}}}}": "there is no such member",
+	} {
+		if p := problemsOf(t, src); len(p) != 1 || !strings.Contains(fmt.Sprint(p), want) {
+			t.Errorf("%s: %v", src, p)
+		}
 	}
 }

@@ -271,8 +271,8 @@ func list[T ~string](v *[]T, or []T, most int, want string, valid func(string) b
 }
 
 // words is a list of different words out of a few.
-func words(v *[]string, of []string) value {
-	x := list(v, nil, len(of), orList(of), func(s string) bool { return slices.Contains(of, s) })
+func words(v *[]string, of []string, def ...string) value {
+	x := list(v, def, len(of), orList(of), func(s string) bool { return slices.Contains(of, s) })
 	x.kind = "list of `" + strings.Join(of, "`, `") + "`"
 	x.schema = schema{"type": "array", "maxItems": len(of), "uniqueItems": true, "items": schema{"enum": of}}
 	return x

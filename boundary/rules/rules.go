@@ -13,6 +13,7 @@ import (
 	"encoding/hex"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
@@ -71,6 +72,16 @@ func (r *Rules) Server(name string) *Server { return r.byName[name] }
 // DefaultClassifiers are the names of those that judge what no server of the file
 // answers.
 func (r *Rules) DefaultClassifiers() []string { return r.defaults.classifiers }
+
+// Also are the names of the classifiers that judge another kind of message of the server
+// than the answers to calls.
+func (s *Server) Also(kind gateway.Elsewhere) []string {
+	t := s.Tool("")
+	if !slices.Contains(t.also, string(kind)) {
+		return nil
+	}
+	return t.Classifiers
+}
 
 // Effective is the configuration with every default filled in, as a file of the
 // same format that means the same. Secrets stand in it as references; what was
@@ -201,6 +212,7 @@ func (s *Server) Header() http.Header {
 type Tool struct {
 	Rule        gateway.Rule
 	Classifiers []string // by which results are judged, in order
+	also        []string // of gateway.Elsewheres, of the tool "" alone
 }
 
 // Tool returns what applies to the tool that the server calls name; with "", to

@@ -34,6 +34,7 @@ type settings struct {
 	hold        []finding.Code
 	privileged  bool
 	classifiers []string
+	also        []string // of gateway.Elsewheres
 	capture     []string // words of captureParts
 	captureOf   []string
 	llm         llmSettings
@@ -68,6 +69,9 @@ var (
 	captureParts    = []string{"arguments", "received", "delivered"}
 	captureVerdicts = []string{string(gateway.Passed), string(gateway.Changed), string(gateway.Withheld), string(gateway.Dropped)}
 
+	// alsoWords are what classifiers judge beside results of tools.
+	alsoWords = wordsOf(gateway.Elsewheres)
+
 	// Of a tool the last of fenceWords alone can be said: it reads no resource.
 	fenceWords      = []string{"resources", "prompts", anyType}
 	structuredWords = []string{"keep", "text"}
@@ -95,6 +99,9 @@ func (s *settings) members(r *Rules, at level) []member {
 		{"capture", live, words(&s.capture, captureParts), "texts of calls that are kept, encrypted, for a reviewer: `arguments` (of a result that is held too), `received`, `delivered`; default: none ([Captures](#captures))"},
 		{"capture_of", live, words(&s.captureOf, captureVerdicts), "the verdicts of calls of which `capture` keeps texts, beside results that are held; default: none"},
 	}...)
+	if at != ofTool {
+		out = append(out, member{"classify_also", live, words(&s.also, alsoWords, alsoWords...), "what else of a server the classifiers that `classify` names for it judge, always behind delivery: answers (`prompts`, `resources`, `completions`), requests (`sampling`, `elicitation`), notifications (`progress`, `logs`) and `errors` ([classify](classify.md))"})
+	}
 	if at != ofDefaults {
 		out = append(out, member{"llm", live, section(func() []member { return s.llm.members(at) }).when(func() bool { return s.llm.provider != "" }),
 			"whose text `frame: llm` says it is ([LLM](#llm))"})
@@ -224,7 +231,7 @@ func (c *compiler) tool(s settings, p place) *Tool {
 			Timeout: s.timeout, Validation: s.validation, Hold: s.hold, Unprivileged: !s.privileged,
 			Capture: NewCapture(s.capture, s.captureOf),
 		},
-		Classifiers: s.classifiers,
+		Classifiers: s.classifiers, also: s.also,
 	}
 	if s.frame != frame.KindLLM {
 		return t
