@@ -44,6 +44,10 @@ func helper(role string) int {
 		err := newToolServer().Run(context.Background(), &mcp.StdioTransport{})
 		fmt.Fprintln(os.Stderr, "modern:", err)
 		return 0
+	case "orders":
+		err := newHostileServer().Run(context.Background(), &mcp.StdioTransport{})
+		fmt.Fprintln(os.Stderr, "orders:", err)
+		return 0
 	case "client":
 		return runClient()
 	case "sleeper": // a grandchild that nobody asked for

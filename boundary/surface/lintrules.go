@@ -90,7 +90,7 @@ var rules = []rule{
 	{pretence, 6, "<configuration 0 directive:"},
 	{pretence, 10, "^<instruction:"},
 
-	{concealment, 10, "@not 1 @tell 2 @person"},
+	{concealment, 10, "@not 1 @tell 3 @person"},
 	{concealment, 10, "@not 1 mention that you"},
 	{concealment, 10, "@not 1 @tell 1 that youre"},
 	{concealment, 10, "without 1 detection"},
