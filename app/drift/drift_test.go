@@ -99,9 +99,13 @@ func TestReadLog(t *testing.T) {
 		t.Errorf("in the record of a message: %v", got)
 	}
 	for verdict, want := range map[string]int{"injection": 1, "suspected": 1, "benign": 1, "not-judged": 0, "skipped": 0, "dropped": 0, "": 0} {
-		st := &ledger.Statement{Event: ledger.Event{Kind: ledger.Classified, Rule: "classifier:own", Verdict: verdict}}
+		st := &ledger.Statement{Event: ledger.Event{Kind: ledger.Classified, Of: ledger.ID{1}, Rule: "classifier:own", Verdict: verdict}}
 		if got := index.RowOf(0, st, nil).Judged; len(got) != want || want == 1 && (got[0].Classifier != "own" || got[0].Flagged != (verdict != "benign")) {
 			t.Errorf("%s: %v", verdict, got)
+		}
+		st.Of = ledger.ID{}
+		if got := index.RowOf(0, st, nil).Judged; len(got) != 0 {
+			t.Errorf("%s about no recorded message: %v", verdict, got)
 		}
 	}
 }

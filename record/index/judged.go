@@ -16,14 +16,15 @@ type Judged struct {
 
 // judgedOf are the judgements that a record tells of. A verdict has a record of its own; one in shadow
 // mode that found nothing may stand in the record of the message as a version instead. What was
-// not judged counts as neither.
+// not judged counts as neither, and neither does a verdict about no recorded message: of those
+// only what was flagged has a record, so that a share of them would say nothing.
 func judgedOf(st *ledger.Statement) (out []Judged) {
 	const prefix = "classifier:"
 	switch st.Kind {
 	case ledger.Classified:
 		name, ok := strings.CutPrefix(st.Rule, prefix)
 		flagged := st.Verdict == "injection" || st.Verdict == "suspected"
-		if ok && name != "" && (flagged || st.Verdict == "benign") {
+		if ok && name != "" && st.Of != (ledger.ID{}) && (flagged || st.Verdict == "benign") {
 			out = append(out, Judged{name, flagged})
 		}
 	case ledger.Message:
