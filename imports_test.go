@@ -155,7 +155,7 @@ measure/guardlive:       text/strictjson model/format measure/interval
 measure/corpora:         text/finding text/strictjson measure/datadir
 measure/corpora/residue: text/scrub platform/terminal measure/corpora golang.org/x/text
 measure/injections:      text/finding measure/corpora
-measure/training:        text/scrub boundary/classify/deep boundary/classify/local measure/injections measure/corpora measure/interval
+measure/training:        text/scrub boundary/classify/deep boundary/classify/local measure/corpora measure/interval
 measure/detectors:       boundary/classify boundary/classify/local boundary/surface measure/corpora measure/interval measure/training platform/child text/finding text/strictjson
 measure/sources:         text/scrub
 measure/replicas:        platform/pgtest

@@ -75,7 +75,7 @@ func DeepTable(o DeepTableOptions, out, progress io.Writer) error {
 		}
 		all = append(all, s)
 	}
-	n := fitCascade(all)
+	n := calibrate(all)
 	var tab bytes.Buffer
 	deepTable(&tab, all)
 	if _, err := out.Write(tab.Bytes()); err != nil {
@@ -96,9 +96,6 @@ func DeepTable(o DeepTableOptions, out, progress io.Writer) error {
 	}
 	return Insert(o.Card, tab.Bytes())
 }
-
-// alarms is the share of honest texts that may score above a limit.
-const alarms = 0.01
 
 // openAny reads a model whatever its digest: it was trained on this machine.
 func openAny(path string) (*deep.Model, error) {
@@ -133,9 +130,9 @@ func (s *scored) decidable() bool {
 		!strings.HasPrefix(s.Family, "tool-poison-asb") && s.Family != "own-bare"
 }
 
-// fitCascade chooses the limits, and fits the logistic function of both logits by gradient descent.
+// calibrate chooses the limits, and fits the logistic function of both logits by gradient descent.
 // Every group counts by the root of its size.
-func fitCascade(all []*scored) deep.Numbers {
+func calibrate(all []*scored) deep.Numbers {
 	weight := map[string]float64{}
 	for _, s := range all {
 		weight[s.side()]++
@@ -169,7 +166,7 @@ func fitCascade(all []*scored) deep.Numbers {
 		w[0], w[1] = max(w[0], 0), max(w[1], 0)
 	}
 	n := deep.Numbers{Fast: float32(w[0]), Deep: float32(w[1]), Bias: float32(w[2])}
-	cascadeLimits(&n, all)
+	limits(&n, all)
 	return n
 }
 
@@ -193,9 +190,9 @@ func logit(p float32) float64 {
 	return math.Log(x / (1 - x))
 }
 
-// cascadeLimits chooses between which scores of the fast model the deep one looks, and from which
+// limits chooses between which scores of the fast model the deep one looks, and from which
 // score of the cascade a text counts as an injection; it fills in what the cascade answers.
-func cascadeLimits(n *deep.Numbers, all []*scored) {
+func limits(n *deep.Numbers, all []*scored) {
 	var easy, hard, below, above []float64
 	for _, s := range all {
 		s.joined = n.Score(s.fast, s.logit)

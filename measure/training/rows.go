@@ -3,12 +3,10 @@
 package training
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
 	"github.com/pellucid-mcp/pellucid/measure/corpora"
-	"github.com/pellucid-mcp/pellucid/measure/injections"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
@@ -16,14 +14,10 @@ import (
 type text struct {
 	id     string
 	family string
-	lang   string // where the data say so
-	group  string // families that share authors, templates or payloads; of our own texts, the family
-	author string // the group; of our own texts, what is written alike
+	group  string // families that share authors, templates or payloads
 	attack bool
 	free   bool   // its licence lets a model be trained on it
 	clean  string // as the boundary shows it to a classifier
-	sort   int    // which calibration it has
-	held   bool   // of our own texts: on the held side
 
 	windows []window
 }
@@ -111,8 +105,8 @@ func load(dir string) (all []*text, kind []bool, err error) {
 				return nil
 			}
 			s.Scrub(row.Text, &r)
-			t := &text{id: row.ID, family: row.Family, lang: languageOf(row.Notes), group: groupOf(row.Family), author: groupOf(row.Family), attack: row.Attack, free: free[row.Licence], clean: r.Clean.String()}
-			t.windows, t.sort = windowsOf(t.clean, kind)
+			t := &text{id: row.ID, family: row.Family, group: groupOf(row.Family), attack: row.Attack, free: free[row.Licence], clean: r.Clean.String()}
+			t.windows = windowsOf(t.clean, kind)
 			all = append(all, t)
 			return nil
 		})
@@ -123,49 +117,13 @@ func load(dir string) (all []*text, kind []bool, err error) {
 	return all, kind, nil
 }
 
-// languageOf is the language that a note names.
-func languageOf(notes string) string {
-	_, l, _ := strings.Cut(notes, "lang=")
-	l, _, _ = strings.Cut(l, ";")
-	return l
-}
-
-// own reads the texts that were written for this project, and those of the packages in folder.
-func own(folder string, kind []bool) (all []*text, err error) {
-	s, err := scrub.Compile(scrub.Policy{Profile: scrub.MCP})
-	if err != nil {
-		return nil, err
-	}
-	rows, err := injections.Rows(injections.Seed)
-	if err != nil {
-		return nil, err
-	}
-	more, err := injections.Translations(folder, injections.Seed)
-	if err != nil {
-		return nil, err
-	}
-	var r scrub.Result
-	for _, row := range append(rows, more...) {
-		if row.Attack && slices.Contains(unsaid, row.Family) {
-			continue
-		}
-		s.Scrub(row.Text, &r)
-		t := &text{id: row.ID, family: ownPrefix + row.Family, lang: row.Language, group: ownPrefix + row.Family, author: ownAuthor(row), attack: row.Attack, free: true, held: row.Held, clean: r.Clean.String()}
-		t.windows, t.sort = windowsOf(t.clean, kind)
-		all = append(all, t)
-	}
-	return all, nil
-}
-
 // windowsOf reads the features of a text, window by window, and marks those that
 // are kinds.
-func windowsOf(s string, kind []bool) (out []window, sort int) {
+func windowsOf(s string, kind []bool) (out []window) {
 	var r local.Reader
 	var all []uint32
 	var ends []int
-	var c local.Count
 	for r.Reset(s); r.Next(); {
-		c.Add(&r)
 		all = append(all, r.Features[:r.Count]...)
 		for _, f := range r.Features[r.Words:r.Count] {
 			kind[f] = true
@@ -192,5 +150,5 @@ func windowsOf(s string, kind []bool) (out []window, sort int) {
 			break // a larger window would be the same
 		}
 	}
-	return out, c.Sort()
+	return out
 }

@@ -2,14 +2,11 @@
 
 package local
 
-import (
-	"unicode/utf8"
-	"unsafe"
-)
+import "unicode/utf8"
 
 // form is the version of what is counted in a text. Weights of one form mean
 // nothing under another.
-const form = 2
+const form = 1
 
 // Buckets is how many weights there are: features are hashed into so many.
 const Buckets = 1 << bits
@@ -47,11 +44,8 @@ type Reader struct {
 	seen   [memory]kindAt // words of the lexicon before, the newest first
 	count  int            // of tokens
 
-	word    [maxWord + 2]byte // the token in lower case between two marks
-	n       int
-	foreign bool // the token holds a character beyond ASCII
-	mark    bool // the token is a mark
-	alone   bool // a character of a script that is written without spaces
+	word [maxWord + 2]byte // the token in lower case between two marks
+	n    int
 
 	Features [perToken]uint32 // of the token that Next has found
 	Count    int
@@ -98,19 +92,11 @@ func (r *Reader) Next() bool {
 	r.stems()
 	r.Words = r.Count
 	r.count++
-	if k := r.kind(); k != 0 {
+	if k := r.kindOf.of(h); k != 0 {
 		r.kinds(k)
 	}
 	r.before, r.last = r.last, h|1
 	return true
-}
-
-// kind is the kind of the token; where no spaces are written, of the word that begins with it.
-func (r *Reader) kind() uint8 {
-	if r.alone {
-		return r.kindOf.of(r.text[r.start:min(len(r.text), r.start+maxWord)], true)
-	}
-	return r.kindOf.of(unsafe.String(&r.word[1], r.n-2), false)
 }
 
 // stems adds each run of five bytes of a word and its marks, so that a word which
@@ -178,7 +164,7 @@ func (r *Reader) token() bool {
 		r.at = i
 		return false
 	}
-	r.start, r.word[0], r.n, r.alone, r.foreign, r.mark = i, '^', 1, false, false, false
+	r.start, r.word[0], r.n = i, '^', 1
 	digits := true
 	for i < len(s) && r.n <= maxWord {
 		c := s[i]
@@ -189,7 +175,6 @@ func (r *Reader) token() bool {
 			}
 			if k == mark {
 				if r.n == 1 {
-					r.mark = true
 					r.word[r.n], r.n, i = c, r.n+1, i+1
 				}
 				break
@@ -206,23 +191,15 @@ func (r *Reader) token() bool {
 			r.word[r.n], r.n, i = lower[c], r.n+1, i+1
 			continue
 		}
-		r.foreign = true
-		c2, w := utf8.DecodeRuneInString(s[i:])
+		_, w := utf8.DecodeRuneInString(s[i:])
 		alone := unspaced(s[i:], w)
 		if alone && r.n > 1 || r.n+w > maxWord+1 {
 			break
 		}
 		digits = false
-		if w == 2 && int(c2) < len(r.kindOf.folded) {
-			c2 = rune(r.kindOf.folded[c2])
-			r.word[r.n], r.word[r.n+1] = byte(0xc0|c2>>6), byte(0x80|c2&0x3f)
-			r.n += 2
-		} else {
-			r.n += copy(r.word[r.n:], s[i:i+w])
-		}
+		r.n += copy(r.word[r.n:], s[i:i+w])
 		i += w
 		if alone {
-			r.alone = true
 			break
 		}
 	}

@@ -24,9 +24,8 @@ type Model struct {
 	weights []int8 // of Buckets
 	scale   float32
 	bias    float32
+	limit   float32
 	version string
-
-	calibration Calibration
 }
 
 //go:embed weights.bin
@@ -43,9 +42,8 @@ var Default = sync.OnceValue(func() *Model {
 
 // A Score is what a Model says of a text.
 type Score struct {
-	// P is a calibrated probability: of texts with the score 0.8, in any script and of any
-	// length, four in five are injections where half of all texts are. Where fewer are, as in
-	// most places, it is a likeness and no probability.
+	// P is between 0 and 1 and grows with the likeness to an injection. It is no
+	// probability that the text is one: that depends on where it comes from.
 	P float32
 	// Start and End are the bytes of the window that P is of; 0, 0 if the text has
 	// no token.
@@ -54,7 +52,7 @@ type Score struct {
 
 const magic = "PELLUCID-LINEAR\x00"
 
-const headerSize = len(magic) + 4 + 4 + 4 + 16 + calibrationSize + 4
+const headerSize = len(magic) + 4 + 4 + 4 + 4 + 16
 
 var errModel = errors.New("local: not a model of this form")
 
@@ -64,45 +62,46 @@ var errModel = errors.New("local: not a model of this form")
 //	 4 bytes  form, little endian, as all numbers
 //	 4 bytes  scale of a weight, IEEE 754
 //	 4 bytes  bias, IEEE 754
+//	 4 bytes  limit, IEEE 754
 //	16 bytes  version, ASCII, filled up with zeros
-//	72 bytes  slope and shift of each sort of texts, IEEE 754
-//	28 bytes  limits for Rates, IEEE 754
-//	 4 bytes  the number of weights that are not 0
-//	 n bytes  for each of them how many that are 0 stand before it, as an unsigned
-//	           varint, and the weight
+//	 n bytes  the weights, zeros in runs: a byte that is not 0 is a weight,
+//	           0 is followed by the length of the run as an unsigned varint
 func parse(b []byte) (*Model, error) {
 	if len(b) < headerSize || string(b[:len(magic)]) != magic || binary.LittleEndian.Uint32(b[len(magic):]) != form {
 		return nil, errModel
 	}
 	b = b[len(magic)+4:]
 	m := &Model{weights: make([]int8, Buckets),
-		scale: math.Float32frombits(binary.LittleEndian.Uint32(b)), bias: math.Float32frombits(binary.LittleEndian.Uint32(b[4:]))}
-	m.calibration.read(b[24:])
-	if !finite(m.scale) || !finite(m.bias) || m.scale <= 0 || !m.calibration.usable() {
+		scale: math.Float32frombits(binary.LittleEndian.Uint32(b)), bias: math.Float32frombits(binary.LittleEndian.Uint32(b[4:])),
+		limit: math.Float32frombits(binary.LittleEndian.Uint32(b[8:]))}
+	if !finite(m.scale) || !finite(m.bias) || m.scale <= 0 || !(m.limit > 0 && m.limit < 1) {
 		return nil, errModel
 	}
-	v := b[8:24]
+	v := b[12:28]
 	n := 0
 	for n < len(v) && v[n] > ' ' && v[n] < 0x7f {
 		n++
 	}
 	m.version = string(v[:n])
-	b = b[24+calibrationSize:]
-	n = int(binary.LittleEndian.Uint32(b))
-	b = b[4:]
-	if n > Buckets {
-		return nil, errModel
-	}
-	for at := 0; n > 0; n-- {
-		gap, k := binary.Uvarint(b)
-		if k <= 0 || gap >= uint64(Buckets-at) || k == len(b) || b[k] == 0 {
+	at := 0
+	for b = b[28:]; len(b) > 0; {
+		w := int8(b[0])
+		b = b[1:]
+		if w != 0 {
+			if at == Buckets {
+				return nil, errModel
+			}
+			m.weights[at] = w
+			at++
+			continue
+		}
+		run, k := binary.Uvarint(b)
+		if k <= 0 || run == 0 || run > uint64(Buckets-at) {
 			return nil, errModel
 		}
-		at += int(gap)
-		m.weights[at] = int8(b[k])
-		b, at = b[k+1:], at+1
+		b, at = b[k:], at+int(run)
 	}
-	if len(b) > 0 {
+	if at != Buckets {
 		return nil, errModel
 	}
 	return m, nil
@@ -111,12 +110,13 @@ func parse(b []byte) (*Model, error) {
 func finite(x float32) bool { return !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) }
 
 // New makes a Model of trained weights: the logit of a window is bias plus the sum
-// of its features' weights over [Norm] of their number.
-func New(weights []float32, bias float32, c Calibration, version string) (*Model, error) {
-	if len(weights) != Buckets || len(version) > 16 || !c.usable() {
+// of its features' weights over [Norm] of their number. limit is the score from which
+// a text counts as an injection by default.
+func New(weights []float32, bias, limit float32, version string) (*Model, error) {
+	if len(weights) != Buckets || len(version) > 16 || !(limit > 0 && limit < 1) {
 		return nil, errModel
 	}
-	m := &Model{weights: make([]int8, Buckets), bias: bias, calibration: c, version: version}
+	m := &Model{weights: make([]int8, Buckets), bias: bias, limit: limit, version: version}
 	var most float32
 	for _, w := range weights {
 		most = max(most, w, -w)
@@ -137,26 +137,32 @@ func (m *Model) Bytes() []byte {
 	b = binary.LittleEndian.AppendUint32(b, form)
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(m.scale))
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(m.bias))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(m.limit))
 	var v [16]byte
 	copy(v[:], m.version)
-	b = m.calibration.append(append(b, v[:]...))
-	at := len(b)
-	b = append(b, 0, 0, 0, 0)
-	n, gap := uint32(0), uint64(0)
-	for _, w := range m.weights {
-		if w == 0 {
-			gap++
+	b = append(b, v[:]...)
+	for i := 0; i < len(m.weights); {
+		if m.weights[i] != 0 {
+			b = append(b, byte(m.weights[i]))
+			i++
 			continue
 		}
-		b = append(binary.AppendUvarint(b, gap), byte(w))
-		n, gap = n+1, 0
+		run := i
+		for i < len(m.weights) && m.weights[i] == 0 {
+			i++
+		}
+		b = binary.AppendUvarint(append(b, 0), uint64(i-run))
 	}
-	binary.LittleEndian.PutUint32(b[at:], n)
 	return b
 }
 
 // Version names the model: its form and the data it was trained on.
 func (m *Model) Version() string { return fmt.Sprintf("linear-%d-%s", form, m.version) }
+
+// Limit is the score from which a text counts as an injection where nobody says
+// otherwise: 1 % of the benign texts of families that were left out of training
+// reached it.
+func (m *Model) Limit() float32 { return m.limit }
 
 // floor is the number of features below which a window is not taken for a small
 // one: two words say little.
@@ -176,10 +182,8 @@ func (m *Model) Score(text string) Score {
 	var wins [len(Windows)]sums
 	var best Score
 	r.Reset(text)
-	var c Count
 	n := 0
 	for ; r.Next(); n++ {
-		c.Add(&r)
 		t := token{count: int32(r.Count), start: r.start, end: r.at}
 		for _, f := range r.Features[:r.Count] {
 			t.sum += int32(m.weights[f])
@@ -204,7 +208,7 @@ func (m *Model) Score(text string) Score {
 	if n < Windows[0] {
 		wins[0].raise(&best, ring[0].start, ring[n-1].end)
 	}
-	best.P = m.calibration.score(best.P*m.scale+m.bias, c.Sort())
+	best.P = float32(1 / (1 + math.Exp(-float64(best.P*m.scale+m.bias))))
 	return best
 }
 
