@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package descriptions judges the titles, descriptions and instructions by which a server tells a model what to do: by the rules of wording and by a classifier.
+// Package descriptions judges the titles, descriptions and instructions of a server with the rules of wording and a classifier.
 //
 // What is found is told to the operator and to the person who decides about the server. It
 // rejects nothing: honest texts are flagged too, and many poisoned ones are not.

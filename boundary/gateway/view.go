@@ -56,7 +56,7 @@ var fixedElsewhere = map[string]bool{"_meta": true, "resultType": true, "code": 
 	"maxTokens": true, "stopSequences": true, "metadata": true, "tools": true, "toolChoice": true, "mode": true, "url": true,
 	"elicitationId": true, "requestedSchema": true, "level": true, "logger": true, "progress": true, "progressToken": true}
 
-// ofSchemas are those of a schema by which a client asks a person.
+// ofSchemas are those of a schema with which a client asks a person.
 var ofSchemas = map[string]bool{"$schema": true, "type": true, "properties": true, "required": true, "title": true, "description": true,
 	"enum": true, "enumNames": true, "default": true, "format": true, "items": true, "oneOf": true, "anyOf": true, "const": true,
 	"minLength": true, "maxLength": true, "minimum": true, "maximum": true, "minItems": true, "maxItems": true}

@@ -54,7 +54,7 @@ func (p *Pin) notice(it Item) (dirty bool) {
 	return true
 }
 
-// Suspend takes back what nobody but the first use has approved: the items wait for a
+// Suspend takes back what only the first use has approved: the items wait for a
 // person. It returns how many there were to take back.
 func (p *Pins) Suspend(ctx context.Context, server string, keys ...Key) (taken int, err error) {
 	err = p.change(ctx, PinChange{Server: server, Act: ActSuspend}, func(pin *Pin) (bool, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// A Prose is a text by which a server tells a model what to do: its instructions, the title
+// A Prose is a text with which a server instructs a model: its instructions, the title
 // or description of an item, of a parameter or of another part of a schema.
 type Prose struct {
 	Place

@@ -132,7 +132,7 @@ func expired() context.Context {
 	return ctx
 }
 
-var errAnswer = errors.New("gave an answer that is none")
+var errAnswer = errors.New("gave an answer that cannot be read")
 
 // converse sends text after text and reads the answers. answered is called at each.
 func (c *column) converse(p *child.Process, rows []row, answered func()) error {
