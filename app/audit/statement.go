@@ -20,6 +20,9 @@ func GuardStatement(id ledger.ID) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !dir.Has("guard") { // Sub would make it
+		return nil, nil
+	}
 	sub, err := dir.Sub("guard")
 	if err != nil {
 		return nil, err
