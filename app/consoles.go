@@ -22,6 +22,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/explain"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
@@ -154,7 +155,7 @@ func (b *Gateway) console(r *rules.Rules, who auth.Authenticator) (*console.Cons
 		return nil, nil
 	}
 	o := consoleParts{b.log, b.store, b.records, b.questions(), b.flag}.options()
-	o.Rules = b.rules.Load
+	o.Rules, o.Health = b.rules.Load, func() []fleet.Health { return b.fleet.Health() }
 	if b.ground != nil {
 		o.Ask = func(ctx context.Context, question string) ([]byte, error) {
 			return b.ground.Ground(ctx, ground.Request{Query: question, Limit: 20})

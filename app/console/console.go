@@ -30,6 +30,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/pellucid-mcp/pellucid/app/explain"
+	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/platform/capture"
@@ -76,6 +77,10 @@ type Options struct {
 	// What waits for a person; nil: not known.
 	Held    func(context.Context) ([]Waiting, error) // results that a reviewer decides about
 	Blocked func(context.Context) ([]Waiting, error) // sources that are blocked
+
+	// Health is how each server of this gateway does now, in the order of the configuration; nil: not known, since the
+	// console is not that of a gateway.
+	Health func() []fleet.Health
 
 	// Journal returns when a wrap without a ledger last wrote a decision into the journal of this machine; zero: never.
 	Journal func() (time.Time, error) // nil: not known

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/app/console/marked"
+	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/pinview"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 )
@@ -37,6 +38,31 @@ type serversView struct {
 	Servers []serverRow
 	More    Own // "": all are there
 	Drift   []driftLine
+	Health  []healthRow
+}
+
+// healthRow is how a server does now.
+type healthRow struct {
+	Name                marked.Name
+	State               Own
+	Up, Down            bool
+	Since               Own
+	Connections, Failed Own
+	Why                 marked.Text // the error of a server that is down or rejected
+}
+
+// healthRows are the servers of this gateway that the person may see.
+func (c *Console) healthRows(q *request) (out []healthRow) {
+	if c.opt.Health == nil {
+		return nil
+	}
+	for _, h := range c.opt.Health() {
+		if q.who.Sees(h.Name) {
+			out = append(out, healthRow{Name: marked.Identifier(h.Name), State: own(string(h.State)), Up: h.State == fleet.Up, Down: h.State == fleet.Down || h.State == fleet.Rejected,
+				Since: minute(h.Since), Connections: count(int64(h.Connections)), Failed: count(int64(h.Failures)), Why: marked.Of(h.Why)})
+		}
+	}
+	return out
 }
 
 func (serversView) template() string { return "servers" }
@@ -79,7 +105,7 @@ func (c *Console) servers(q *request) answer {
 	if len(c.opt.Pins) == 0 {
 		return missing("Servers", "Nothing is pinned here.", "A server is pinned when a client first uses it through the program.", "")
 	}
-	v := serversView{}
+	v := serversView{Health: c.healthRows(q)}
 	var pins []surface.Pin
 	for _, place := range c.opt.Pins {
 		names, err := place.List(q.Context())

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/explain"
+	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	statedir "github.com/pellucid-mcp/pellucid/platform/state"
@@ -39,6 +40,13 @@ exceptions: [{server: files, tool: "read</td>", code: hidden-tag, until: 2027-01
 		g.t.Fatal(err)
 	}
 	o.Rules = func() *rules.Rules { return r }
+	o.Health = func() []fleet.Health {
+		out := []fleet.Health{{Name: "files", State: fleet.Up, Connections: 2}, {Name: "mail", State: fleet.Idle}}
+		for _, name := range hostile {
+			out = append(out, fleet.Health{Name: name, State: fleet.Down, Failures: 3, Why: "it ended: " + name})
+		}
+		return out
+	}
 	o.Explain = func(ctx context.Context, id string) (*explain.Explanation, error) {
 		return explain.Of(ctx, explain.Sources{Log: g.store.Ledger(), Queue: hold.New(g.store, hold.Options{})}, id)
 	}
@@ -291,5 +299,20 @@ func TestRecordExplained(t *testing.T) {
 				t.Errorf("%s: %d, no %q", of, r.StatusCode, want)
 			}
 		}
+	}
+}
+
+// TestServersNow: the page says how each server does that the person may see; a console that is not a gateway's has no such part.
+func TestServersNow(t *testing.T) {
+	g := newTest(t, withServers)
+	if _, body := g.get("servers"); !strings.Contains(body, "How servers do now") || !strings.Contains(body, "it ended: ") {
+		t.Error("the states are missing")
+	}
+	g.as(Person{ID: "v", Role: Viewer, Servers: []string{"files"}})
+	if _, body := g.get("servers"); !strings.Contains(body, ">up<") || strings.Contains(body, "idle") || strings.Contains(body, "it ended: ") {
+		t.Error("a viewer of one server sees others")
+	}
+	if _, body := newTest(t, withServers, func(_ *testConsole, o *Options) { o.Health = nil }).get("servers"); strings.Contains(body, "How servers do now") {
+		t.Error("a state that is not known")
 	}
 }
