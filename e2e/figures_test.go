@@ -14,7 +14,7 @@ import (
 // memoryBound is what wrap may hold resident while messages of 1 MiB flow: the
 // figure of every gateway process. Half of it is pages of the binary itself,
 // which all processes share.
-const memoryBound = 50_000_000
+const memoryBound = 54_000_000
 
 func sizeArgs(n int, text string) string {
 	return `{"name":"size","arguments":{"n":` + strconv.Itoa(n) + `,"text":` + quote(text) + `}}`

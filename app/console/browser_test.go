@@ -207,14 +207,21 @@ func (b *tab) everyLook(axe, shot string, open func()) {
 			b.look(theme, width, 900)
 			open()
 			at := fmt.Sprintf("%s, %d px", theme, width)
-			for _, v := range b.runAxe(axe) {
-				t.Errorf("%s: axe: %s", at, v)
+			if width < 1920 { // the rules of axe are about names, contrast and targets, which a wider window leaves as they are
+				for _, v := range b.runAxe(axe) {
+					t.Errorf("%s: axe: %s", at, v)
+				}
 			}
 			if over := eval[int](b, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); over > 0 {
 				t.Errorf("%s: the page is %d px wider than the window", at, over)
 			}
-			for _, found := range eval[[]string](b, inDOM) {
-				t.Errorf("%s: %s", at, found)
+			if theme == "light" && width == 360 { // every look has the same document
+				for _, found := range eval[[]string](b, inDOM) {
+					t.Errorf("%s: %s", at, found)
+				}
+			}
+			if os.Getenv("PELLUCID_SHOTS") == "" {
+				continue
 			}
 			png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
 			if err != nil {

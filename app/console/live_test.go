@@ -167,17 +167,17 @@ func TestBrowserKeys(t *testing.T) {
 		t.Fatalf("not within 10 s: %s", what)
 	}
 	b.open(g.url + Base + "xray")
-	wait(`document.querySelector("[data-live]").textContent === "live"`)
+	wait(`document.querySelector("[data-live]")?.textContent === "live"`)
 	press("?")
 	wait(`document.querySelector("#keys").open`)
 	press("\u001b")
 	wait(`!document.querySelector("#keys").open`)
 	b.open(g.url + Base + "no/such/page")
-	wait(`document.querySelector("[data-live]").textContent === "live"`)
+	wait(`document.querySelector("[data-live]")?.textContent === "live"`)
 	press("g")
 	press("x")
 	wait(`location.pathname === "/console/xray"`)
-	wait(`document.querySelector("[data-live]").textContent === "live"`)
+	wait(`document.querySelector("[data-live]")?.textContent === "live"`)
 	// A list, as pages have it: rows, a button that needs two presses, and a line for what is newer.
 	eval[int](b, `(() => {
 		const main = document.querySelector("main"), make = (tag, set, within) => { const el = document.createElement(tag); Object.assign(el.dataset, set); within.append(el); return el }
@@ -226,7 +226,7 @@ func TestBrowserKeys(t *testing.T) {
 	c.records.Add(12)
 	wait(`document.querySelector("[data-newer]") && !document.querySelector("[data-newer]").hidden && document.querySelector("[data-newer]").textContent === "12 newer records"`)
 	c.away.Store(true)
-	wait(`document.querySelector("[data-live]").textContent === "the store does not answer"`)
+	wait(`document.querySelector("[data-live]")?.textContent === "the store does not answer"`)
 	b.open(g.url + Base + "xray")
 	wait(`document.documentElement.classList.contains("no-letters")`)
 	if said := b.said(); said != nil {

@@ -112,7 +112,7 @@ func TestXrayPages(t *testing.T) {
 	if !strings.Contains(page, "Rows 1 to 50 of 900") || strings.Contains(page, ">Back<") {
 		t.Error("the first page")
 	}
-	at := strings.Index(page, `name="b" value="`) + len(`name="b" value="`)
+	at := strings.LastIndex(page, `name="b" value="`) + len(`name="b" value="`)
 	encoded := page[at : at+strings.IndexByte(page[at:], '"')]
 	encoded = strings.ReplaceAll(encoded, "&#43;", "+")
 	if status, page := g.look("b", encoded, "from", "850"); status != http.StatusOK || !strings.Contains(page, "Rows 851 to 900 of 900") || strings.Contains(page, ">Next<") {

@@ -30,7 +30,7 @@ func (x *examiner) classifiers(cfg *rules.Rules) {
 		if len(names) > maxNamed {
 			names, more = names[:maxNamed], " and others"
 		}
-		x.report.add("classifiers", OK, "%s%s: %s", strings.Join(names, ", "), more, says)
+		x.report.add("classify", OK, "%s%s: %s", strings.Join(names, ", "), more, says)
 	}
 }
 

@@ -20,17 +20,16 @@ func (x *examiner) models(cfg *rules.Rules) {
 		if c.Provider != rules.Local {
 			continue
 		}
-		label := "model " + name
 		file, deep, err := c.Deep()
 		switch {
 		case err != nil:
-			x.report.add(label, Failed, "%v", err)
+			x.report.add("model", Failed, "%s: %v", name, err)
 		case deep != nil:
-			x.report.add(label, OK, "the fast model and the deep one: %s, %d bytes, sha256:%s", finding.Quote(file), deep.Size(), deep.Digest())
+			x.report.add("model", OK, "%s: the fast model and the deep one: %s, %d bytes, sha256:%s", name, finding.Quote(file), deep.Size(), deep.Digest())
 		case file != "":
-			x.report.add(label, Warning, "the fast model alone: there is no file %s", finding.Quote(file))
+			x.report.add("model", Warning, "%s: the fast model alone, since the file %s is missing", name, finding.Quote(file))
 		default:
-			x.report.add(label, OK, "the fast model alone: no deep model is configured")
+			x.report.add("model", OK, "%s: the fast model alone: no deep model is configured", name)
 		}
 	}
 }

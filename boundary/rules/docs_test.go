@@ -233,7 +233,9 @@ func classifiersSchema(out, each schema) schema {
 	local["properties"] = maps.Clone(each["properties"].(schema))
 	local["properties"].(schema)["provider"] = schema{"const": Local}
 	for _, m := range new(Classifier).ofProviders() {
-		delete(local["properties"].(schema), m.name)
+		if !slices.Contains(strings.Fields(m.may), Local) {
+			delete(local["properties"].(schema), m.name)
+		}
 	}
 	delete(local, "required")
 	delete(local, "allOf")
