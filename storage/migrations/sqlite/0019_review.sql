@@ -16,9 +16,6 @@ CREATE TABLE exceptions (
   revoked TEXT NOT NULL,
   revoker TEXT NOT NULL
 ) WITHOUT ROWID;
--- Their columns begin other indexes.
-DROP INDEX held_at;
-DROP INDEX held_state;
 -- What a list is filtered by, in its order; and all of it together, so that groups are counted and items are
 -- looked through without their rows.
 CREATE INDEX held_page_state_tool ON held (state, tool, at, id);
