@@ -250,3 +250,13 @@ func TestRunWithoutData(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// over counts the scores that exceed the limit.
+func over(list []float64, limit float64) (n int) {
+	for _, s := range list {
+		if s > limit {
+			n++
+		}
+	}
+	return n
+}

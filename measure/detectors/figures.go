@@ -19,16 +19,6 @@ func limitAt(benign []float64, share float64) float64 {
 	return benign[len(benign)-1-min(len(benign)-1, int(share*float64(len(benign))))]
 }
 
-// over counts the scores that exceed the limit.
-func over(list []float64, limit float64) (n int) {
-	for _, s := range list {
-		if s > limit {
-			n++
-		}
-	}
-	return n
-}
-
 // area is the probability that an attack scores higher than a benign text, an equal score
 // being half of that; both lists are sorted.
 func area(attacks, benign []float64) float64 {
