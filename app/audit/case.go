@@ -67,7 +67,7 @@ type CaseOptions struct {
 	WithoutOpenings bool           // leave out the plain digests, and so the text and the names
 	// Open decrypts what is held, for a reviewer who has the key; nil: it stays encrypted.
 	Open func(*hold.Item) ([]byte, error)
-	// Statement reads the guard's statement of a decision; nil without error: there is none.
+	// Statement reads the guard's statement of a decision; nil without an error if the guard wrote nothing.
 	Statement func(ledger.ID) ([]byte, error)
 }
 

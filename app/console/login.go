@@ -125,7 +125,7 @@ func (c *Console) EndRefused(ctx context.Context) error {
 // granted returns the person of a session by the grants in force.
 func (c *Console) granted(s signin.Session) Person {
 	p := Person{ID: s.Person, Role: Public, session: s.Name}
-	if s.How == signin.ByLink { // whoever can make a link can read the store
+	if s.How == signin.ByLink { // a person who can make a link can read the store
 		p.Role, p.AllServers = Admin, true
 		return p
 	}

@@ -99,7 +99,7 @@ func (p *provider) config(of *oidc.Provider) *oauth2.Config {
 }
 
 // Names of the cookie of a login under way. It is lax, since the browser comes back from another site; it
-// lasts ten minutes and signs nobody in by itself.
+// lasts ten minutes and does not sign a person in by itself.
 const (
 	loginTLS   = "__Host-pellucid-login"
 	loginPlain = "pellucid-login"

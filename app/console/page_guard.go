@@ -112,7 +112,7 @@ type guardedView struct {
 	ReadNo    Own // why what the model has read is not here
 	// The statement.
 	Known   bool
-	Why     Own // why there is none
+	Why     Own // the reason, if there is nothing to show
 	Act     Own
 	Reason  Own
 	Asked   Own

@@ -234,7 +234,7 @@ func newVerdict(verdict string) verdictView {
 	return v
 }
 
-// facets are the terms by which a list is narrowed.
+// facets are the terms that narrow a list.
 var facets = []struct {
 	title Own
 	of    func(*storage.Sum) string

@@ -80,7 +80,7 @@ type reviewRow struct {
 	Tool    *marked.Name
 	Codes   []Own
 	Said    *marked.Text // decoded message; nil: none
-	Note    Own          // where there is none
+	Note    Own          // said in place of an empty list
 	Ribbon  ribbonView
 	Who     *marked.Name
 	Many    Own // principals, where they are several

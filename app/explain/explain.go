@@ -48,7 +48,7 @@ type Sources struct {
 	Pin func(ctx context.Context, server, tool string) (p Pin, ok bool)
 
 	Looked []string // the places, for a person who asks for an id that is in none
-	Guard  string   // directory of the guard's statements, "" where there is none
+	Guard  string   // directory of the guard's statements, "" if the machine has no guard
 	Flag   string   // " --db X", which the commands need; "" where they find the database without
 	Now    func() time.Time
 }

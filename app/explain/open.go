@@ -18,7 +18,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
-// From are the sources of an installation: a store, nil where there is none, and a state directory.
+// From are the sources of an installation: a store, nil if not found, and a state directory.
 func From(s *storage.Store, dir *state.Dir) Sources {
 	src := Sources{
 		Journal: func(id ledger.ID) (*audit.JournalRow, error) { return audit.Journaled(dir, id) },
