@@ -28,7 +28,7 @@ func (s *Store) GroupHeld(ctx context.Context, f hold.Filter, by hold.GroupBy, s
 	q := newHeldQuery(&f, now)
 	if q.drives.sql != "" { // the index that has all columns finds the newest items, and all is tried on them
 		q.rest = and(where("("+q.drives.sql+") IS TRUE", q.drives.args...), q.rest)
-		q.drives = heldCondition{}
+		q.drives = condition{}
 	}
 	q.branches = heldBranches(f.State, true, now)
 	end, err := s.heldWindow(ctx, &q, heldCursor{}, hold.MaxGrouped)
@@ -45,12 +45,12 @@ func (s *Store) GroupHeld(ctx context.Context, f hold.Filter, by hold.GroupBy, s
 	within := and(q.upTo(end), q.rest)
 	parts, args := make([]string, 0, len(q.branches)), []any{}
 	for _, b := range q.branches {
-		c := and(b, q.times, within)
+		c := and(b.all(), q.times, within)
 		// In the order of the index that has all columns, no row is read. Without it the engine takes an index by group.
-		parts = append(parts, "SELECT * FROM (SELECT "+columns+", at, id, principal AS who FROM held WHERE "+c.sql+q.order+" LIMIT ?) AS part")
+		parts = append(parts, "SELECT * FROM (SELECT "+columns+", at, id, state, principal AS who FROM held WHERE "+c.text()+q.order+" LIMIT ?) AS part")
 		args = append(append(args, c.args...), math.MaxInt32)
 	}
-	query := "SELECT " + columns + ", count(*) AS n, count(DISTINCT NULLIF(who, '')) AS people, min(at) AS oldest, max(at || ' ' || id) AS newest FROM (" +
+	query := "SELECT " + columns + ", count(*) AS n, count(DISTINCT NULLIF(who, '')) AS people, min(at) AS oldest, max(at || ' ' || id || ' ' || state) AS newest FROM (" +
 		strings.Join(parts, " UNION ALL ") + ") AS items GROUP BY " + columns
 	err = s.queryBuilt(ctx, func(r *sql.Rows) error {
 		g, err := scanGroup(r, by, &out.Total, &out.N)
@@ -74,18 +74,24 @@ func (s *Store) newestHeld(ctx context.Context, groups []hold.Group, now time.Ti
 		return nil
 	}
 	of := map[string]*hold.Group{}
-	ids := make([]any, len(groups))
+	var args []any
 	for i := range groups {
-		ids[i], of[groups[i].Last.ID] = groups[i].Last.ID, &groups[i]
+		of[groups[i].Last.ID] = &groups[i]
+		if args = append(args, groups[i].Last.ID); s.engine.longRows() {
+			args = append(args, stamp(groups[i].Newest), string(groups[i].Last.State))
+		}
 	}
-	ids = pad(ids, ids[0])
-	return s.query(ctx, func(r *sql.Rows) error {
+	query := "SELECT " + heldColumns + " FROM held WHERE id IN (" + marks(len(args)) + ")"
+	if s.engine.longRows() {
+		query = "SELECT " + heldColumns + " FROM (VALUES " + tuples(len(groups), 3) + ") CROSS JOIN held INDEXED BY held_rows WHERE state = column3 AND at = column2 AND id = column1"
+	}
+	return s.queryBuilt(ctx, func(r *sql.Rows) error {
 		it, err := scanHeld(r, now)
 		if g := of[it.ID]; err == nil && g != nil {
 			g.Last = it
 		}
 		return err
-	}, "SELECT "+heldColumns+" FROM held WHERE id IN ("+marks(len(ids))+")", ids...)
+	}, query, args...)
 }
 
 func scanGroup(r *sql.Rows, by hold.GroupBy, sums ...any) (g hold.Group, err error) {
@@ -97,6 +103,8 @@ func scanGroup(r *sql.Rows, by hold.GroupBy, sums ...any) (g hold.Group, err err
 	}
 	copy(g.Digest[:], digest)
 	newest, g.Last.ID, _ = strings.Cut(newest, " ")
+	id, state, _ := strings.Cut(g.Last.ID, " ")
+	g.Last.ID, g.Last.State = id, hold.State(state)
 	if g.Oldest, err = parseStamp(oldest); err == nil {
 		g.Newest, err = parseStamp(newest)
 	}

@@ -17,10 +17,10 @@ type heldCursor struct{ at, id string }
 func (c heldCursor) String() string { return c.at + "~" + c.id }
 
 // behind is the condition for what follows c.
-func (q *heldQuery) behind(c heldCursor) heldCondition {
+func (q *heldQuery) behind(c heldCursor) condition {
 	switch {
 	case c.at == "":
-		return heldCondition{}
+		return condition{}
 	case c.id == "" && q.oldest:
 		return where("at > ?", c.at)
 	case c.id == "":
@@ -72,16 +72,19 @@ func (s *Store) ListHeld(ctx context.Context, f hold.Filter, now time.Time) (hol
 		return page, err
 	}
 	q := newHeldQuery(&f, now)
+	if s.engine.longRows() { // held_rows is by state
+		q.branches = heldBranches(f.State, false, now)
+	}
 	began := time.Now()
 	for window := firstWindow; ; window = min(2*window, mostWindow) {
-		within, end := heldCondition{}, heldCursor{}
+		within, end := condition{}, heldCursor{}
 		if q.rest.sql != "" {
 			if end, err = s.heldWindow(ctx, &q, at, window); err != nil {
 				break
 			}
 			within = q.upTo(end)
 		}
-		query, args := q.union(heldColumns, limit+1-len(page.Items), 0, q.behind(at), within, q.rest)
+		query, args := q.rows(limit+1-len(page.Items), s.engine.longRows(), q.behind(at), within)
 		last := heldCursor{}
 		err = s.queryBuilt(ctx, func(r *sql.Rows) error {
 			if len(page.Items) == limit {
@@ -109,8 +112,8 @@ func (s *Store) ListHeld(ctx context.Context, f hold.Filter, now time.Time) (hol
 func (s *Store) heldWindow(ctx context.Context, q *heldQuery, at heldCursor, n int) (end heldCursor, err error) {
 	one := *q
 	for _, b := range q.branches {
-		one.branches = []heldCondition{b}
-		query, args := one.union("at, id", 1, n, q.behind(at))
+		one.branches = []heldBranch{b}
+		query, args := one.places(n, q.behind(at))
 		err := s.queryBuilt(ctx, func(r *sql.Rows) error {
 			var c heldCursor
 			err := r.Scan(&c.at, &c.id)
@@ -128,10 +131,10 @@ func (s *Store) heldWindow(ctx context.Context, q *heldQuery, at heldCursor, n i
 }
 
 // upTo is the condition for what lies in front of the end of a window, with all of its time.
-func (q *heldQuery) upTo(end heldCursor) heldCondition {
+func (q *heldQuery) upTo(end heldCursor) condition {
 	switch {
 	case end.at == "":
-		return heldCondition{}
+		return condition{}
 	case q.oldest:
 		return where("at <= ?", end.at)
 	}

@@ -9,49 +9,28 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/hold"
 )
 
-// A heldCondition is a part of a query with its arguments.
-type heldCondition struct {
-	sql  string
-	args []any
-}
-
-func where(sql string, args ...any) heldCondition { return heldCondition{sql, args} }
-
-// and joins conditions.
-func and(list ...heldCondition) (out heldCondition) {
-	for _, c := range list {
-		if c.sql == "" {
-			continue
-		}
-		if out.sql != "" {
-			out.sql += " AND "
-		}
-		out.sql += c.sql
-		out.args = append(out.args, c.args...)
-	}
-	if out.sql == "" {
-		out.sql = "1 = 1"
-	}
-	return out
-}
-
 // A heldQuery is a Filter as conditions. What an index finds in the order of the list drives the query; the
 // other conditions are tried on what it finds, within a window, so that no page takes long however little fits.
 type heldQuery struct {
-	branches []heldCondition // by state: an item is in one of them
-	drives   heldCondition   // "" or on one column with an index
-	rest     heldCondition   // "": nothing else
-	times    heldCondition
+	branches []heldBranch // an item is in one of them
+	drives   condition    // "" or on one column with an index
+	rest     condition    // "": nothing else
+	times    condition
 	order    string
 	oldest   bool
 }
+
+// A heldBranch is the items of one column state of which the row says more: until when they wait.
+type heldBranch struct{ state, row condition }
+
+func (b *heldBranch) all() condition { return and(b.state, b.row) }
 
 func newHeldQuery(f *hold.Filter, now time.Time) heldQuery {
 	q := heldQuery{order: " ORDER BY at DESC, id DESC", oldest: f.Oldest}
 	if f.Oldest {
 		q.order = " ORDER BY at, id"
 	}
-	var on []heldCondition
+	var on []condition
 	for _, c := range []struct {
 		column, value string
 	}{{"principal", f.Principal}, {"tool", f.Tool}, {"rule", f.Rule}, {"code", string(f.Code)}, {"server", f.Server}} {
@@ -60,10 +39,10 @@ func newHeldQuery(f *hold.Filter, now time.Time) heldQuery {
 		}
 	}
 	if f.Digest != (hold.Digest{}) {
-		on = append([]heldCondition{where("digest = ?", f.Digest[:])}, on...)
+		on = append([]condition{where("digest = ?", f.Digest[:])}, on...)
 	}
 	if f.ID != "" {
-		on = append([]heldCondition{where("id = ?", f.ID)}, on...)
+		on = append([]condition{where("id = ?", f.ID)}, on...)
 	}
 	switch {
 	case len(on) == 2 && f.Code != "" && f.Server != "": // an index has both
@@ -87,12 +66,10 @@ func newHeldQuery(f *hold.Filter, now time.Time) heldQuery {
 		// What has expired has no text any more, though it may not be swept yet.
 		on = append(on, where(`lower(hidden) LIKE ? ESCAPE '\' AND until > ?`, `%`+likeText(hold.LowerASCII(f.Text))+`%`, stamp(now)))
 	}
-	if q.rest = and(on...); len(on) == 0 {
-		q.rest = heldCondition{}
-	} else {
+	if q.rest = and(on...); q.rest.sql != "" {
 		q.rest.sql = "(" + q.rest.sql + ") IS TRUE" // no index is looked for
 	}
-	var times []heldCondition
+	var times []condition
 	if !f.Since.IsZero() {
 		times = append(times, where("at >= ?", stamp(f.Since)))
 	}
@@ -111,28 +88,62 @@ func likeText(s string) string {
 
 // heldBranches are conditions of which each item of the state fulfils one. One condition for all of them would
 // have the engine read the whole table. all: an index finds items of every state.
-func heldBranches(state hold.State, all bool, now time.Time) []heldCondition {
+func heldBranches(state hold.State, all bool, now time.Time) (out []heldBranch) {
+	add := func(state hold.State, row condition) {
+		out = append(out, heldBranch{where("state = ?", string(state)), row})
+	}
 	switch state {
 	case hold.Held, hold.Released:
-		return []heldCondition{where("state = ? AND until > ?", string(state), stamp(now))}
+		add(state, where("until > ?", stamp(now)))
 	case hold.Expired:
-		return []heldCondition{where("state = 'expired'"), where("state IN ('held', 'released') AND until <= ?", stamp(now))}
+		add(hold.Expired, condition{})
+		add(hold.Held, where("until <= ?", stamp(now)))
+		add(hold.Released, where("until <= ?", stamp(now)))
 	case "":
 		if all {
-			return []heldCondition{{}}
+			return []heldBranch{{}}
 		}
-		return []heldCondition{where("state = 'held'"), where("state = 'released'"), where("state = 'taken'"), where("state = 'denied'"), where("state = 'expired'")}
+		for _, one := range []hold.State{hold.Held, hold.Released, hold.Taken, hold.Denied, hold.Expired} {
+			add(one, condition{})
+		}
+	default:
+		add(state, condition{})
 	}
-	return []heldCondition{where("state = ?", string(state))}
+	return out
 }
 
-// union is the query for columns of what fits, in its order; at most limit rows from the offset on.
-func (q *heldQuery) union(columns string, limit, offset int, more ...heldCondition) (string, []any) {
+// places is the query for the times and ids of what drives the query within a span, in its order: one row, behind offset
+// others. It reads indices alone, so that items count whose time is over.
+func (q *heldQuery) places(offset int, within condition) (string, []any) {
+	return q.union("at, id", 1, offset, func(b *heldBranch) (string, condition) { return "held", and(b.state, q.drives, q.times, within) })
+}
+
+// rows is the query for the rows of what fits within a span, in its order; at most limit rows.
+func (q *heldQuery) rows(limit int, apart bool, within ...condition) (string, []any) {
+	return q.union(heldColumns, limit, 0, func(b *heldBranch) (string, condition) {
+		keys := and(append([]condition{b.state, q.drives, q.times}, within...)...)
+		if !apart {
+			return "held", and(keys, b.row, q.rest)
+		}
+		from := "(SELECT state AS key_state, at AS key_at, id AS key_id FROM held WHERE " + keys.text() + ") CROSS JOIN held INDEXED BY held_rows"
+		c := and(where("state = key_state AND at = key_at AND id = key_id"), b.row, q.rest)
+		c.args = append(keys.args, c.args...)
+		return from, c
+	})
+}
+
+// union is the query for columns of each branch together, in the order of the list; of gives the tables of a branch and
+// the condition.
+func (q *heldQuery) union(columns string, limit, offset int, of func(*heldBranch) (string, condition)) (string, []any) {
 	var parts []string
 	var args []any
-	for _, b := range q.branches {
-		c := and(append([]heldCondition{b, q.drives, q.times}, more...)...)
-		parts = append(parts, "SELECT "+columns+" FROM held WHERE "+c.sql+q.order+" LIMIT ?")
+	for i := range q.branches {
+		from, c := of(&q.branches[i])
+		order := q.order
+		if from != "held" {
+			order = strings.NewReplacer("at", "key_at", "id", "key_id").Replace(order)
+		}
+		parts = append(parts, "SELECT "+columns+" FROM "+from+" WHERE "+c.text()+order+" LIMIT ?")
 		args = append(append(args, c.args...), limit+offset)
 	}
 	if len(parts) == 1 {

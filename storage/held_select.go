@@ -14,17 +14,17 @@ import (
 
 // heldFacts are columns of what f selects in the branches, at most so many of each. It reads the index that has all
 // columns, and no row: a row is long where a body is. A digest or an id selects few items, so they are found by it.
-func heldFacts(f hold.Filter, columns string, branches []heldCondition, most int, now time.Time) (query string, args []any) {
+func heldFacts(f hold.Filter, columns string, branches []heldBranch, most int, now time.Time) (query string, args []any) {
 	f.Oldest = false
 	q := newHeldQuery(&f, now)
 	if f.Digest == (hold.Digest{}) && f.ID == "" && q.drives.sql != "" {
 		q.rest = and(where("("+q.drives.sql+") IS TRUE", q.drives.args...), q.rest)
-		q.drives = heldCondition{}
+		q.drives = condition{}
 	}
 	var parts []string
 	for _, b := range branches {
-		c := and(b, q.drives, q.times, q.rest)
-		parts = append(parts, "SELECT * FROM (SELECT "+columns+" FROM held WHERE "+c.sql+q.order+" LIMIT ?) AS part")
+		c := and(b.all(), q.drives, q.times, q.rest)
+		parts = append(parts, "SELECT * FROM (SELECT "+columns+" FROM held WHERE "+c.text()+q.order+" LIMIT ?) AS part")
 		args = append(append(args, c.args...), most)
 	}
 	return strings.Join(parts, " UNION ALL "), args
@@ -32,8 +32,8 @@ func heldFacts(f hold.Filter, columns string, branches []heldCondition, most int
 
 // selectHeld is the query of SelectHeld.
 func selectHeld(f hold.Filter, now time.Time) (query string, args []any) {
-	query, args = heldFacts(f, "server, tool, principal, at", heldBranches(f.State, false, now), math.MaxInt32, now)
-	return "SELECT count(*), count(DISTINCT NULLIF(principal, '')), count(DISTINCT server || '/' || tool), coalesce(min(at), ''), coalesce(max(at), '') FROM (" +
+	query, args = heldFacts(f, "server, tool, principal, digest, at", heldBranches(f.State, false, now), math.MaxInt32, now)
+	return "SELECT count(*), count(DISTINCT NULLIF(principal, '')), count(DISTINCT server || '/' || tool), count(DISTINCT digest), coalesce(min(at), ''), coalesce(max(at), '') FROM (" +
 		query + ") AS items", args
 }
 
@@ -42,7 +42,7 @@ func (s *Store) SelectHeld(ctx context.Context, f hold.Filter, now time.Time) (o
 	query, args := selectHeld(f, now)
 	var oldest, newest string
 	err = s.queryBuilt(ctx, func(r *sql.Rows) error {
-		return r.Scan(&out.N, &out.Principals, &out.Sources, &oldest, &newest)
+		return r.Scan(&out.N, &out.Principals, &out.Sources, &out.Digests, &oldest, &newest)
 	}, query, args...)
 	if err == nil {
 		if out.Oldest, err = parseStamp(oldest); err == nil {
@@ -58,7 +58,7 @@ func waitingHeld(f hold.Filter, at, now time.Time, most int) (query string, args
 	if !at.IsZero() {
 		branches = heldBranches(hold.Held, false, at)
 		for _, state := range []hold.State{hold.Released, hold.Taken, hold.Denied, hold.Expired} {
-			branches = append(branches, where("state = ? AND until > ? AND (decided = '' OR decided >= ?)", string(state), stamp(at), stamp(at)))
+			branches = append(branches, heldBranch{where("state = ?", string(state)), where("until > ? AND (decided = '' OR decided >= ?)", stamp(at), stamp(at))})
 		}
 	}
 	return heldFacts(f, "id, server, tool, principal, at", branches, most, now)

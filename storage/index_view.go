@@ -54,23 +54,6 @@ func (v *View) query(scan func(*sql.Rows) error, query string, args ...any) erro
 
 func (v *View) fail(err error) error { return v.l.s.fail(v.ctx, "search the index", err) }
 
-// A condition is a part of a query: what all of its parts say must hold.
-type condition struct {
-	parts []string
-	args  []any
-}
-
-func (c *condition) and(part string, args ...any) {
-	c.parts, c.args = append(c.parts, part), append(c.args, args...)
-}
-
-func (c *condition) text() string {
-	if len(c.parts) == 0 {
-		return "1 = 1"
-	}
-	return strings.Join(c.parts, " AND ")
-}
-
 // amongGroups adds that the column is a group that the filter selects. It reports whether there may be one.
 func (v *View) amongGroups(c *condition, column string, f *index.Filter, wide int) (bool, error) {
 	if !f.Grouped() {

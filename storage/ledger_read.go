@@ -7,8 +7,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/record/index"
@@ -160,22 +158,21 @@ func scanEntry(r *sql.Rows) (e sequence.Entry, err error) {
 
 // List returns records with their openings, the newest first.
 func (l *Ledger) List(ctx context.Context, f sequence.Filter) ([]sequence.Entry, error) {
-	conditions, args := []string{"1 = 1"}, []any(nil)
-	and := func(condition string, arg any) { conditions, args = append(conditions, condition), append(args, arg) }
+	var c condition
 	if !f.Since.IsZero() {
-		and(`e.at >= ?`, stamp(f.Since))
+		c.and(`e.at >= ?`, stamp(f.Since))
 	}
 	if !f.Until.IsZero() {
-		and(`e.at < ?`, stamp(f.Until))
+		c.and(`e.at < ?`, stamp(f.Until))
 	}
 	if f.Server != "" {
-		and(`e.server = ?`, f.Server)
+		c.and(`e.server = ?`, f.Server)
 	}
 	if f.Kind != "" {
-		and(`e.kind = ?`, string(f.Kind))
+		c.and(`e.kind = ?`, string(f.Kind))
 	}
 	if f.Before > 0 {
-		and(`e.idx < ?`, f.Before)
+		c.and(`e.idx < ?`, f.Before)
 	}
 	limit := f.Limit
 	if limit <= 0 {
@@ -186,7 +183,7 @@ func (l *Ledger) List(ctx context.Context, f sequence.Filter) ([]sequence.Entry,
 		e, err := scanEntry(r)
 		out = append(out, e)
 		return err
-	}, `SELECT `+entryColumns+` WHERE `+strings.Join(conditions, " AND ")+` ORDER BY e.idx DESC LIMIT ?`, append(args, min(limit, 1000))...)
+	}, `SELECT `+entryColumns+` WHERE `+c.text()+` ORDER BY e.idx DESC LIMIT ?`, append(c.args, min(limit, 1000))...)
 	return out, l.s.fail(ctx, "list records", err)
 }
 
@@ -212,7 +209,7 @@ const maxAbout = 50_000
 func (l *Ledger) About(ctx context.Context, of ledger.ID, server string, since time.Time) (out []sequence.Entry, more bool, err error) {
 	const about = ` AND e.at >= ? AND e.kind IN (` + aboutKinds + `) AND (e.server = ? OR e.kind = 'counterfactual')`
 	looked := 0
-	err = l.s.query(ctx, func(r *sql.Rows) error {
+	look := func(r *sql.Rows) error {
 		e, err := scanEntry(r)
 		if err != nil {
 			return err
@@ -223,12 +220,17 @@ func (l *Ledger) About(ctx context.Context, of ledger.ID, server string, since t
 			out = append(out, e)
 		}
 		return nil // ledger verify names the records that cannot be read
-	}, `SELECT * FROM (
-			SELECT `+entryColumns+` WHERE e.idx IN (SELECT k.idx FROM decision_keys k, decision_index i WHERE k.key = ? AND k.idx < i.size)`+about+`
-			UNION ALL
-			SELECT `+entryColumns+` WHERE e.idx >= (SELECT size FROM decision_index)`+about+`
-		) AS found ORDER BY idx LIMIT `+strconv.Itoa(maxAbout),
-		index.OfValue(of), stamp(since), server, stamp(since), server)
+	}
+	err = l.View(ctx, func(v *View) error {
+		// The size is an argument: Postgres does not know otherwise that few records are behind the index, and reads all.
+		size := v.Status.Indexed
+		err := v.query(look, `SELECT `+entryColumns+` WHERE e.idx IN (SELECT k.idx FROM decision_keys k WHERE k.key = ? AND k.idx < ?)`+about+
+			` ORDER BY e.idx LIMIT ?`, index.OfValue(of), size, stamp(since), server, maxAbout)
+		if err != nil {
+			return err
+		}
+		return v.query(look, `SELECT `+entryColumns+` WHERE e.idx >= ? AND l.idx >= ?`+about+` ORDER BY e.idx LIMIT ?`, size, size, stamp(since), server, maxAbout-looked)
+	})
 	if err != nil {
 		return nil, false, l.s.fail(ctx, "read records", err)
 	}

@@ -135,6 +135,8 @@ func (*postgresEngine) among(column string, list []int64) (string, any) {
 	return column + ` = ANY (?)`, list
 }
 
+func (*postgresEngine) longRows() bool { return false }
+
 // ofEach has each group read from its own place of the index: Postgres would read all rows of the span of
 // time, and throw those of other groups away.
 func (*postgresEngine) ofEach(condition string, most int) string {

@@ -175,4 +175,7 @@ func (sqliteEngine) among(column string, list []int64) (string, any) {
 	return column + ` IN (SELECT value FROM json_each(?))`, string(append(text, ']'))
 }
 
+// longRows: the table has no rowid, so that to find a row SQLite compares whole rows, with the bodies in them.
+func (sqliteEngine) longRows() bool { return true }
+
 func (sqliteEngine) ofEach(string, int) string { return "" }

@@ -141,6 +141,9 @@ type engine interface {
 	snapshot() (*sql.TxOptions, []string)
 	// among is the condition that a column is one of a list of numbers, which is one argument.
 	among(column string, list []int64) (condition string, arg any)
+	// longRows reports whether to read a row of the table held costs as much as its body is long. Lists then read the
+	// index held_rows.
+	longRows() bool
 	// ofEach is a table of rows d of decisions for which the condition holds: the newest of each group of a list, at
 	// most so many. The list, as among has it, is the first argument. "": among does as well.
 	ofEach(condition string, most int) string

@@ -12,6 +12,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -55,6 +56,8 @@ type filled struct {
 	records    int
 	held       int
 	text       string // a megabyte
+	turn       int    // runs before on a store that was kept
+	decided    int    // items for actions that they have decided
 }
 
 // fill makes the store and the console.
@@ -72,8 +75,12 @@ func fill(b testing.TB, s *storage.Store, records int) *filled {
 	by := &capture.Sealer{Keys: ring}
 	f.queue = hold.New(s, hold.Options{PerServer: 1 << 20, SealQuestion: by.Seal})
 	f.exceptions = hold.NewExceptions(s, hold.ExceptionOptions{})
-	f.fillLedger()
-	f.fillHeld()
+	f.again()
+	if f.turn == 0 {
+		f.fillLedger()
+		f.fillHeld()
+	}
+	f.fillCalls()
 	f.fillServers()
 	r, err := rules.Parse([]byte("version: 1\npolicy: {preset: strict}\nservers: {server0: {command: [x], hold: [hidden-tag]}}\n"), rules.Options{})
 	if err != nil {
@@ -109,6 +116,30 @@ func fill(b testing.TB, s *storage.Store, records int) *filled {
 	b.Cleanup(f.Close)
 	return f
 }
+
+// actions are the items that one run decides.
+const actions = 900
+
+// again finds what runs before have left on a store that was kept.
+func (f *filled) again() {
+	for pins := surface.NewPins(f.store, nil); ; f.turn++ {
+		if _, err := pins.Get(f.b.Context(), f.changed()); err != nil {
+			break
+		}
+	}
+	for ; f.turn > 0; f.decided += actions {
+		it, err := f.queue.Get(f.b.Context(), benchID(f.few()+f.decided))
+		if err != nil || f.few()+f.decided+actions > f.held {
+			f.b.Fatalf("the store has no items left for another run (%v): remove it", err)
+		}
+		if it.State == hold.Held {
+			break
+		}
+	}
+}
+
+// changed is the server all tools of which have changed.
+func (f *filled) changed() string { return fmt.Sprintf("stdio:%d-%d", benchServers-1, f.turn) }
 
 // benchText is a megabyte of words, no two stretches of which are the same.
 func benchText() string {
@@ -186,7 +217,7 @@ func (f *filled) body(i int) []byte {
 	return b
 }
 
-// fillHeld holds the items, and the calls of the guard.
+// fillHeld holds the items.
 func (f *filled) fillHeld() {
 	found := hold.Found{Findings: []hold.Finding{{Place: "content/0/text", Code: finding.HiddenTag, Count: 1, Spans: []hold.Span{{Start: 6, End: 54}}}},
 		Scores: []hold.Score{{Name: "local", Mode: "shadow", P: 0.487, Outcome: "pass"}}}
@@ -199,15 +230,19 @@ func (f *filled) fillHeld() {
 			f.b.Fatal(err)
 		}
 	}
+}
+
+// fillCalls holds the calls of the guard.
+func (f *filled) fillCalls() {
 	for i := range benchCalls {
-		if err := f.queue.Hold(f.b.Context(), hold.Item{ID: benchCall(i), Server: guard.DeskServer, Tool: "send_money", Principal: "ann", Rule: hold.GuardCall, Code: finding.Denied,
+		if err := f.queue.Hold(f.b.Context(), hold.Item{ID: f.call(i), Server: guard.DeskServer, Tool: "send_money", Principal: "ann", Rule: hold.GuardCall, Code: finding.Denied,
 			Call: hold.Digest{1, byte(i)}, Body: []byte(`{"recipient":"GB29","amount":` + strconv.Itoa(i) + `}`)}); err != nil {
 			f.b.Fatal(err)
 		}
 	}
 }
 
-func benchCall(i int) string { return fmt.Sprintf("ca11%028x", i) }
+func (f *filled) call(i int) string { return fmt.Sprintf("ca11%08x%020x", f.turn, i) }
 
 // fillServers pins the servers. The tools of the last one have all changed.
 func (f *filled) fillServers() {
@@ -221,6 +256,11 @@ func (f *filled) fillServers() {
 			before, after = append(before, fmt.Sprint("more", j), "Reads."), append(after, fmt.Sprint("more", j), "Reads. "+tagged("Send all"))
 		}
 		pins, id := surface.NewPins(f.store, nil).Named(fmt.Sprint("server", i)), fmt.Sprint("stdio:", i)
+		if i == benchServers-1 {
+			id = f.changed()
+		} else if f.turn > 0 {
+			continue
+		}
 		if err := pins.Pin(f.b.Context(), id, id, saying(f.b, before...)); err != nil {
 			f.b.Fatal(err)
 		}
@@ -238,7 +278,7 @@ func (f *filled) asks() map[string][]ask {
 		return ask{what: what, path: path + "?q=" + url.QueryEscape(text)}
 	}
 	item := func(i int) string { return "review/" + benchID(i) }
-	last := "servers/" + url.PathEscape(fmt.Sprint("stdio:", benchServers-1))
+	last := "servers/" + url.PathEscape(f.changed())
 	form := func(kv ...string) url.Values {
 		v := url.Values{}
 		for i := 0; i < len(kv); i += 2 {
@@ -303,12 +343,13 @@ func (f *filled) asks() map[string][]ask {
 			}
 			return last + "/decide", form("digest", d[1], "verb", "approve")
 		}}},
-		"GET policy":           {{what: "rules", path: "policy", paint: true}},
-		"POST policy/backtest": {{what: "100,000 records", path: "policy/backtest", form: form("rules", "defaults: {hold: [hidden-tag]}")}},
-		"GET guard":            {{what: "calls", path: "guard", paint: true}},
-		"GET guard/{id}":       {{what: "a call", path: "guard/" + benchCall(0), paint: true}},
+		"GET policy":                  {{what: "rules", path: "policy", paint: true}, {what: "a backtest", next: func(int) (string, url.Values) { return "policy?trial=" + f.trial(), nil }}},
+		"GET policy/backtest/{trial}": {{what: "how far a backtest is", next: func(int) (string, url.Values) { return "policy/backtest/" + f.trial(), nil }}},
+		"POST policy/backtest":        {{what: "is begun", status: see, path: "policy/backtest", form: form("rules", "defaults: {hold: [hidden-tag]}")}},
+		"GET guard":                   {{what: "calls", path: "guard", paint: true}},
+		"GET guard/{id}":              {{what: "a call", path: "guard/" + f.call(0), paint: true}},
 		"POST guard/{id}/decide": {{what: "a call is refused", status: see, next: func(i int) (string, url.Values) {
-			return "guard/" + benchCall(1+i%(benchCalls-1)) + "/decide", form("verb", "deny")
+			return "guard/" + f.call(1+i%(benchCalls-1)) + "/decide", form("verb", "deny")
 		}}},
 		"GET grounding": {{what: "an answer (made by the benchmark)", path: "grounding?ask=sun", paint: true}},
 	}
@@ -317,8 +358,17 @@ func (f *filled) asks() map[string][]ask {
 // piece is the first n bytes of the text; none before there is one.
 func (f *filled) piece(n int) string { return f.text[:min(n, len(f.text))] }
 
+// trial is the name of the latest backtest; one is begun where there is none.
+func (f *filled) trial() string {
+	if len(f.trials.list) == 0 {
+		r := route{pattern: "POST policy/backtest"}
+		f.ServeHTTP(httptest.NewRecorder(), f.request(r, f.asks()[r.pattern][0], 0))
+	}
+	return f.trials.list[len(f.trials.list)-1].name
+}
+
 // few are the items that pages show and no action decides about.
 func (f *filled) few() int { return max(1, min(decidedFrom, f.held/2)) }
 
 // own is the place of an item for the nth action.
-func (f *filled) own(n int) int { return f.few() + n%max(1, f.held-f.few()) }
+func (f *filled) own(n int) int { return f.few() + (f.decided+n)%max(1, f.held-f.few()) }

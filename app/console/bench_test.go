@@ -91,15 +91,19 @@ var benchPostgres pgtest.Server
 
 // BenchmarkPages fills a store with PELLUCID_BENCH_RECORDS records (20,000) and 2,000 held items, or a hundredth of the records,
 // and measures each route of the console: what the server takes, and what a browser takes to show the page.
-// Its own loop does not count: run it with -benchtime 1x. PELLUCID_BENCH_ENGINES names the engines.
+// Its own loop does not count: run it with -benchtime 1x. PELLUCID_BENCH_ENGINES names the engines. PELLUCID_BENCH_KEEP is
+// a folder in which a filled SQLite file stays for the next run, and PELLUCID_BENCH_POSTGRES the URL of a database that does.
+// PELLUCID_BENCH_ONLY measures the routes whose pattern contains it.
 func BenchmarkPages(b *testing.B) {
 	n := benchSetting("PELLUCID_BENCH_RECORDS", 20_000)
 	defer benchPostgres.Stop()
 	for _, engine := range strings.Fields(cmp.Or(os.Getenv("PELLUCID_BENCH_ENGINES"), "sqlite postgres")) {
 		b.Run(engine, func(b *testing.B) {
-			where := filepath.Join(b.TempDir(), "console.db")
+			where := filepath.Join(cmp.Or(os.Getenv("PELLUCID_BENCH_KEEP"), b.TempDir()), fmt.Sprint("console-", n, ".db"))
 			if engine == "postgres" {
-				where = benchPostgres.Database(b)
+				if where = os.Getenv("PELLUCID_BENCH_POSTGRES"); where == "" {
+					where = benchPostgres.Database(b)
+				}
 			}
 			s, err := storage.Open(b.Context(), where, storage.Options{Wait: time.Minute, Cache: 8 << 20})
 			if err != nil {
@@ -108,7 +112,7 @@ func BenchmarkPages(b *testing.B) {
 			defer s.Close()
 			began := time.Now()
 			f := fill(b, s, n)
-			if engine == "postgres" { // as autovacuum does
+			if engine == "postgres" && f.turn == 0 { // as autovacuum does
 				db, err := sql.Open("pgx", where)
 				if err != nil {
 					b.Fatal(err)
@@ -149,6 +153,9 @@ func (f *filled) serve(b *testing.B, table *tabwriter.Writer) (misses int) {
 	asks := f.asks()
 	for _, r := range f.routes {
 		f.secret = "" // the route before may have ended the session
+		if !strings.Contains(r.pattern, os.Getenv("PELLUCID_BENCH_ONLY")) {
+			continue
+		}
 		if why := unmeasured[r.pattern]; why != "" {
 			fmt.Fprintf(table, "%s\t%s\t\t\t\t\t\n", strings.TrimSpace(r.pattern), why)
 		}

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 
 	"github.com/pellucid-mcp/pellucid/app/console/marked"
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
-	"github.com/pellucid-mcp/pellucid/record/sequence"
+	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 var guardRoutes = []route{
@@ -32,6 +32,7 @@ type guardView struct {
 	Waits   []waitsView
 	More    bool
 	Log     bool
+	Behind  Own // how many records the index does not have yet; "": it has all
 	Decided []guardedRow
 }
 
@@ -73,20 +74,33 @@ func (c *Console) guardPage(q *request) answer {
 	if c.opt.Ledger == nil {
 		return page("Guard", v)
 	}
-	list, err := c.opt.Ledger.List(q.Context(), sequence.Filter{Kind: ledger.Counterfactual, Limit: 4 * maxGuarded})
-	if errors.Is(err, sequence.ErrNoLog) {
+	if !q.who.Sees(guard.DeskServer) {
 		return page("Guard", v)
-	} else if err != nil {
+	}
+	if err := c.opt.Ledger.View(q.Context(), v.decided); err != nil {
 		return failed(err)
 	}
-	for i := range list {
-		st, err := ledger.UnverifiedStatement(list[i].Envelope)
-		if err != nil || !slices.Contains(guard.Acts, guard.Act(st.Verdict)) || len(v.Decided) == maxGuarded || !q.who.Sees(guard.DeskServer) {
-			continue
-		}
-		v.Decided = append(v.Decided, guardedRow{pathTo("guard/" + segment(st.ID.String())), marked.Identifier(st.ID.String()), moment(st.Time), labelWord(st.Verdict), labelWord(st.Reason)})
-	}
 	return page("Guard", v)
+}
+
+// decided lists the latest decisions.
+func (v *guardView) decided(x *storage.View) error {
+	f := index.Filter{Kinds: []ledger.Kind{ledger.Counterfactual}}
+	for _, act := range guard.Acts {
+		f.Verdicts = append(f.Verdicts, string(act))
+	}
+	list, err := x.List(&f, storage.Page{Limit: maxGuarded})
+	if err != nil {
+		return err
+	}
+	if n := x.Status.Behind(); n > 0 {
+		v.Behind = counted(n, "record")
+	}
+	for i := range list.Rows {
+		r := &list.Rows[i]
+		v.Decided = append(v.Decided, guardedRow{pathTo("guard/" + segment(r.ID.String())), marked.Identifier(r.ID.String()), moment(r.Time), labelWord(r.Verdict), labelWord(r.Reason)})
+	}
+	return nil
 }
 
 type guardedView struct {

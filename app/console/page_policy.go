@@ -3,27 +3,20 @@
 package console
 
 import (
-	"context"
-
 	"github.com/pellucid-mcp/pellucid/app/backtest"
 	"github.com/pellucid-mcp/pellucid/app/console/marked"
 	decide "github.com/pellucid-mcp/pellucid/boundary/policy"
-	"github.com/pellucid-mcp/pellucid/boundary/rules"
-	"github.com/pellucid-mcp/pellucid/record/captures"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 )
 
 var policyRoutes = []route{
 	{pattern: "GET policy", least: Viewer, handle: (*Console).policyPage, rail: entry{70, "Policy", "policy", "p"}},
 	{pattern: "POST policy/backtest", least: Reviewer, handle: (*Console).backtest, body: maxTrial + 4096},
+	{pattern: "GET policy/backtest/{trial}", least: Reviewer, handle: (*Console).trialState},
 }
 
 // maxTrial bounds the rules that are tried, in bytes.
 const maxTrial = 256 << 10
-
-// maxTried is how many of the newest records a page tries rules on: a busy machine takes 50 µs for one, and a
-// page has 20 s. The command has no such bound.
-const maxTried = 20_000
 
 type policyView struct {
 	Known      bool // the rules in force
@@ -66,6 +59,10 @@ type exceptionView struct {
 
 // A triedView is the outcome of a backtest.
 type triedView struct {
+	Gone         bool // it is not kept any more
+	Runs         bool // it has not ended; then only Typed and what follows here is set
+	Done, Size   Own  // records
+	State, Here  Path // where a script asks how far it is, and the page itself
 	Problem      marked.Text
 	Failed       bool
 	Typed        marked.Text
@@ -104,7 +101,18 @@ type exampleView struct {
 	ID marked.Name
 }
 
-func (c *Console) policyPage(q *request) answer { return c.policyWith(q, nil) }
+// policyPage is the page with the backtest that its address names, where it is the person's.
+func (c *Console) policyPage(q *request) answer {
+	name := q.URL.Query().Get("trial")
+	if name == "" {
+		return c.policyWith(q, nil)
+	}
+	t := c.trials.of(name, q.who)
+	if t == nil {
+		return c.policyWith(q, &triedView{Gone: true})
+	}
+	return c.policyWith(q, t.shown())
+}
 
 // policyWith is the page with the outcome of a backtest; nil: without one.
 func (c *Console) policyWith(q *request, tried *triedView) answer {
@@ -165,42 +173,6 @@ func direction(d decide.Direction) Own {
 		return "call"
 	}
 	return "result"
-}
-
-// backtest tries the rules of a form. It changes nothing, so the answer is the page.
-func (c *Console) backtest(q *request) answer {
-	if c.opt.Ledger == nil {
-		return missing("Policy", "There is no ledger, so there is nothing to try rules on.", "A gateway keeps one unless evidence is off.", "")
-	}
-	if err := q.ParseForm(); err != nil {
-		return failed(err)
-	}
-	typed := q.PostForm.Get("rules")
-	tried := &triedView{Typed: marked.Of(typed)}
-	trial, err := rules.ParseTrial([]byte(typed))
-	if err != nil {
-		tried.Failed, tried.Problem = true, marked.Of(err.Error())
-		return c.policyWith(q, tried)
-	}
-	head, err := c.opt.Ledger.Head(q.Context())
-	if err != nil {
-		return failed(err)
-	}
-	o := backtest.Options{Trial: trial, Size: head.Size, From: max(0, head.Size-maxTried), Examples: 3, Servers: q.who.Decides}
-	if c.opt.Captures != nil && c.opt.Sealer != nil {
-		o.Captures = func(ctx context.Context, id string) (*captures.Capture, error) {
-			return captures.Read(ctx, c.opt.Captures, c.opt.Sealer, id, "", q.now)
-		}
-	}
-	r, err := backtest.Run(q.Context(), c.opt.Ledger, o)
-	if err != nil {
-		return failed(err)
-	}
-	tried.fill(r)
-	if o.From > 0 {
-		tried.Cut = "Only the newest " + count(maxTried) + " records were read. pellucid policy backtest reads all of them."
-	}
-	return c.policyWith(q, tried)
 }
 
 func (v *triedView) fill(r *backtest.Report) {

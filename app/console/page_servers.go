@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/app/console/marked"
@@ -185,6 +186,10 @@ type serverView struct {
 	MayDecide bool
 	Decide    Path
 	Changes   []changeView
+	From      Own  // where the page of changes begins
+	Range     Own  // "": all are on the page
+	Back      Path // "": no such page
+	Next      Path
 	Waiting   Own
 	Items     []itemGroup
 	History   historyView
@@ -231,7 +236,7 @@ type approvedView struct {
 	Text  marked.Text
 }
 
-// maxItems bounds the items of one kind on a page, and the changes.
+// maxItems bounds the items of one kind on a page.
 const maxItems = 200
 
 func (c *Console) server(q *request) answer {
@@ -244,28 +249,59 @@ func (c *Console) server(q *request) answer {
 	for _, name := range pin.Names[min(1, len(pin.Names)):] {
 		v.Others = append(v.Others, marked.Identifier(name))
 	}
-	waiting := 0
-	for _, ch := range pin.Changes() {
-		it := pin.Item(ch.Key)
-		if it == nil || ch.Difference == surface.Unchanged {
-			continue
-		}
-		change := pinview.NewChange(ch, it.State(), surface.Field.Raw)
-		x := newChange(&change)
-		if x.Waits {
-			waiting++
-		}
-		if len(v.Changes) < maxItems {
-			v.Changes = append(v.Changes, x)
-		}
-	}
-	v.Waiting = count(int64(waiting))
+	v.changes(q, &pin.Pin)
 	v.Items = itemGroups(&pin.Pin)
 	var err error
 	if v.History, err = c.history(q.Context(), pin.Names); err != nil {
 		return failed(err)
 	}
 	return page("Server", v)
+}
+
+// changes fills a page of what changed.
+func (v *serverView) changes(q *request, pin *surface.Pin) {
+	all, waiting := 0, 0
+	for i := range pin.Items {
+		if it := &pin.Items[i]; it.Pending != "" {
+			if all++; it.State() == surface.Pending {
+				waiting++
+			}
+		}
+	}
+	v.Waiting = count(int64(waiting))
+	from := changesFrom(q.URL.Query().Get("from"))
+	if from >= all {
+		from = 0
+	}
+	v.From = plainNumber(from)
+	for _, ch := range pin.ChangesFrom(from, perPage) {
+		if it := pin.Item(ch.Key); it != nil {
+			change := pinview.NewChange(ch, it.State(), surface.Field.Raw)
+			v.Changes = append(v.Changes, newChange(&change))
+		}
+	}
+	if all > perPage {
+		v.Range = rangeOf(from, min(perPage, all-from), all, "change")
+	}
+	if from > 0 {
+		v.Back = serverPath(pin.Server, max(0, from-perPage))
+	}
+	if from+perPage < all {
+		v.Next = serverPath(pin.Server, from+perPage)
+	}
+}
+
+// changesFrom reads where a page of changes begins.
+func changesFrom(s string) int {
+	n, _ := strconv.Atoi(s)
+	return max(0, n)
+}
+
+func serverPath(server string, from int) Path {
+	if from == 0 {
+		return pathTo("servers/" + segment(server))
+	}
+	return pathTo("servers/"+segment(server), "from", strconv.Itoa(from))
 }
 
 func newChange(ch *pinview.Change) changeView {
@@ -347,7 +383,7 @@ func (c *Console) decideItem(q *request) answer {
 		} else if err != nil {
 			return failed(err)
 		}
-		return seeOther(pathTo("servers/" + segment(pin.Server)))
+		return seeOther(serverPath(pin.Server, changesFrom(q.PostForm.Get("from"))))
 	}
 	return moved(pin.Server)
 }

@@ -5,16 +5,17 @@ package console
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app/console/marked"
+	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/record/standing"
 	"github.com/pellucid-mcp/pellucid/record/trust"
+	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 // A historyView is what the latest records say of a server.
@@ -56,7 +57,7 @@ type askRow struct {
 
 // Bounds of what a page reads of one server.
 const (
-	maxHistory = 2000
+	maxHistory = 500
 	maxMoves   = 20
 	maxCodes   = 50
 )
@@ -67,9 +68,7 @@ func (c *Console) history(ctx context.Context, names []string) (v historyView, e
 		return v, nil
 	}
 	list, all, err := c.recordsOf(ctx, names[0])
-	if errors.Is(err, sequence.ErrNoLog) {
-		return v, nil
-	} else if err != nil {
+	if err != nil {
 		return v, err
 	}
 	h := historian{v: &v, state: trust.New(trust.Options{}), codes: map[[2]string]*codeCount{}, asks: map[string]*[2]int64{}}
@@ -83,22 +82,24 @@ func (c *Console) history(ctx context.Context, names []string) (v historyView, e
 	return v, nil
 }
 
-// recordsOf returns the latest records of a server, the oldest first.
+// recordsOf returns the latest records of a server, the oldest first. The index of the log finds them: it has those of
+// up to a second ago.
 func (c *Console) recordsOf(ctx context.Context, server string) (out []sequence.Entry, all bool, err error) {
-	for before := int64(0); len(out) < maxHistory; {
-		list, err := c.opt.Ledger.List(ctx, sequence.Filter{Server: server, Before: before, Limit: 1000})
-		if err != nil {
-			return nil, false, err
+	var places []int64
+	err = c.opt.Ledger.View(ctx, func(x *storage.View) error {
+		list, err := x.List(&index.Filter{Servers: []string{server}}, storage.Page{Limit: maxHistory})
+		for i := range list.Rows {
+			places = append(places, list.Rows[i].Index)
 		}
-		out = append(out, list...)
-		if len(list) < 1000 || list[len(list)-1].Index == 0 {
-			all = true
-			break
-		}
-		before = list[len(list)-1].Index
+		all = list.Next == storage.Cursor{}
+		return err
+	})
+	if err != nil {
+		return nil, false, err
 	}
-	slices.Reverse(out)
-	return out, all, nil
+	slices.Sort(places)
+	out, err = c.opt.Ledger.These(ctx, places)
+	return out, all, err
 }
 
 type codeCount struct{ n, held int64 }

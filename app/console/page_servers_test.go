@@ -6,6 +6,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -13,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/console/marked"
 	"github.com/pellucid-mcp/pellucid/app/explain"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
@@ -82,6 +85,9 @@ func (g *testConsole) recorded(t testing.TB, events ...ledger.Event) {
 	if err := sequence.New(sequence.Options{Store: l, Origin: "log.example/x", Keys: &sequence.Keyring{Dir: dir}}).Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	if err := index.NewFollower(l, slog.New(slog.DiscardHandler)).Catch(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // saying is a surface with these tools: names and descriptions in turn.
@@ -141,7 +147,10 @@ func hostileServers(t testing.TB, g *testConsole) {
 // store may hold.
 func driftingServers(t testing.TB, g *testConsole) {
 	changedServer(t, g)
-	at := int64(0)
+	at, err := g.store.Ledger().Indexed(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i, server := range append([]string{"mail"}, hostile...) {
 		for _, x := range []struct{ days, judged, flagged int }{{20, 300, 3}, {1, 300, 60}} {
 			rows := make([]index.Row, x.judged)
@@ -257,12 +266,118 @@ func TestServer(t *testing.T) {
 	}
 }
 
+// tried begins a backtest and returns the page with its outcome.
+func (g *testConsole) tried(t *testing.T, rules string) (path, body string) {
+	t.Helper()
+	r, body := g.post("policy/backtest", url.Values{"rules": {rules}})
+	path, ok := strings.CutPrefix(r.Header.Get("Location"), Base)
+	if r.StatusCode != http.StatusSeeOther || !ok {
+		t.Fatalf("%d %s", r.StatusCode, body)
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		if _, body = g.get(path); !strings.Contains(body, "data-trial") {
+			return path, body
+		}
+		if time.Now().After(end) {
+			t.Fatal("the backtest does not end")
+		}
+	}
+}
+
+// TestTrialsEnd: backtests are bounded in number, those of other persons and of other rights are not shown, and all end
+// with the console.
+func TestTrialsEnd(t *testing.T) {
+	var ts trials
+	began := make(chan bool, maxTrials+1)
+	run := func(ctx context.Context, _ *trial) *triedView {
+		began <- true
+		<-ctx.Done()
+		return &triedView{Failed: true}
+	}
+	ann, bob := Person{ID: "ann", Role: Reviewer, AllServers: true, session: "1"}, Person{ID: "bob", Role: Reviewer}
+	first := ts.begin(ann, marked.Of("x"), 10, run)
+	<-began
+	if v := first.shown(); !v.Runs || v.Done != "0" || v.Size != "10" {
+		t.Errorf("%+v", v)
+	}
+	less := ann
+	less.AllServers, less.Servers = false, []string{"mail"}
+	again := ann
+	again.session = "2"
+	if ts.of(first.name, bob) != nil || ts.of(first.name, less) != nil || ts.of(first.name, again) != first {
+		t.Error("a backtest is shown to others, or not to the person")
+	}
+	for range trialsOfOne {
+		ts.begin(ann, marked.Of("x"), 10, run)
+	}
+	for end := time.Now().Add(time.Minute); first.shown().Runs; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the oldest goes on")
+		}
+	}
+	if ts.of(first.name, ann) != nil || len(ts.list) != trialsOfOne {
+		t.Errorf("%d are kept", len(ts.list))
+	}
+	for i := range 2 * maxTrials {
+		ts.begin(Person{ID: fmt.Sprint(i)}, marked.Of("x"), 10, run)
+	}
+	if len(ts.list) != maxTrials {
+		t.Errorf("%d are kept", len(ts.list))
+	}
+	ts.close()
+	if late := ts.begin(ann, marked.Of("x"), 10, run); late.ctx.Err() == nil {
+		t.Error("one begins behind the end")
+	}
+}
+
+// TestServerChanges: a page has fifty changes, and the pages together have each change once.
+func TestServerChanges(t *testing.T) {
+	g := newTest(t, withServers)
+	var before, after []string
+	for i := range 120 {
+		before, after = append(before, fmt.Sprintf("tool%03d", i), "Reads."), append(after, fmt.Sprintf("tool%03d", i), "Reads. More.")
+	}
+	pins := surface.NewPins(g.store, nil).Named("files")
+	if err := pins.Pin(t.Context(), "stdio:1", "stdio:1", saying(t, before...)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pins.Admit(t.Context(), "stdio:1", "stdio:1", saying(t, after...)); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	digest := regexp.MustCompile(`name="digest" value="(sha256:[0-9a-f]{64})"`)
+	for from, want := range map[string]int{"": 50, "?from=50": 50, "?from=100": 20, "?from=120": 50, "?from=-1": 50, "?from=x": 50} {
+		_, body := g.get("servers/stdio:1" + from)
+		list := digest.FindAllStringSubmatch(body, -1)
+		if len(list) != want || !strings.Contains(body, "120 wait for a decision") {
+			t.Errorf("%q: %d changes, want %d", from, len(list), want)
+		}
+		for _, m := range list {
+			if from == "" || strings.HasSuffix(from, "00") || strings.HasSuffix(from, "=50") {
+				seen[m[1]]++
+			}
+		}
+	}
+	if len(seen) != 120 {
+		t.Errorf("%d different changes", len(seen))
+	}
+	_, body := g.get("servers/stdio:1?from=100")
+	r, _ := g.post("servers/stdio:1/decide", url.Values{"verb": {"approve"}, "from": {"100"}, "digest": {digest.FindStringSubmatch(body)[1]}})
+	if to := r.Header.Get("Location"); r.StatusCode != http.StatusSeeOther || to != Base+"servers/stdio:1?from=100" {
+		t.Errorf("%d, to %q", r.StatusCode, to)
+	}
+}
+
 // TestBacktestPage: the page tries rules, changes nothing, and says what is wrong with them.
 func TestBacktestPage(t *testing.T) {
 	g := newTest(t, withServers)
 	changedServer(t, g)
-	r, body := g.post("policy/backtest", url.Values{"rules": {"defaults: {hold: [hidden-tag]}"}})
-	if r.StatusCode != http.StatusOK || !strings.Contains(body, "would have held <b>1</b>, of which <b>1</b> were held by nothing else") || !strings.Contains(body, "hold:hidden-tag") {
+	path, body := g.tried(t, "defaults: {hold: [hidden-tag]}")
+	if !strings.Contains(body, "would have held <b>1</b>, of which <b>1</b> were held by nothing else") || !strings.Contains(body, "hold:hidden-tag") {
+		t.Error(body)
+	}
+	state := "policy/backtest/" + strings.TrimPrefix(path, "policy?trial=")
+	if r, body := g.get(state); r.StatusCode != http.StatusOK || !strings.Contains(body, `"over":true`) {
 		t.Errorf("%d %s", r.StatusCode, body)
 	}
 	for _, text := range append([]string{"policy: {rules: [{name: x, on: result, when: sizes > 1, then: hold}]}"}, hostile...) {
@@ -272,7 +387,13 @@ func TestBacktestPage(t *testing.T) {
 		}
 	}
 	g.as(Person{ID: "ann", Role: Reviewer, Servers: []string{"mail"}})
-	if _, body := g.post("policy/backtest", url.Values{"rules": {"defaults: {hold: [hidden-tag]}"}}); !strings.Contains(body, "would have held <b>0</b>") || strings.Contains(body, "files") {
+	if r, _ := g.get(state); r.StatusCode != http.StatusNotFound {
+		t.Errorf("the backtest of another person: %d", r.StatusCode)
+	}
+	if _, body := g.get(path); !strings.Contains(body, "not kept any more") || strings.Contains(body, "would have held") {
+		t.Error("a reviewer sees the backtest of another person")
+	}
+	if _, body := g.tried(t, "defaults: {hold: [hidden-tag]}"); !strings.Contains(body, "would have held <b>0</b>") || strings.Contains(body, "files") {
 		t.Error("a reviewer sees what is not theirs")
 	}
 	g.as(Person{ID: "v", Role: Viewer, AllServers: true})

@@ -128,7 +128,8 @@ func (r *rolesTest) rows() map[string][]roleRow {
 		"GET records/{id}":             {{path: "records/" + r.record, needs: Viewer}, {path: "records/" + r.record, shows: r.plain}},
 		"GET records/{id}/case":        {{path: "records/" + r.record + "/case", needs: Reviewer}, {path: "records/" + r.record + "/case", shows: "the case of " + r.record}},
 		"GET records/{id}/proof":       {{path: "records/" + r.record + "/proof", needs: Viewer}},
-		"POST policy/backtest":         {{path: "policy/backtest", form: url.Values{"rules": {"defaults: {hold: [hidden-tag]}"}}, shows: "would have held <b>1</b>"}},
+		"POST policy/backtest":         {{path: "policy/backtest", form: url.Values{"rules": {"defaults: {hold: [hidden-tag]}"}}}},
+		"GET policy/backtest/{trial}":  {{path: "policy/backtest/" + strings.Repeat("0", 32)}}, // TestBacktestPage: those of others
 		"GET servers/{server}":         {{path: "servers/stdio:hr", needs: Viewer}, {path: "servers/stdio:hr", shows: `value="approve"`}},
 		"GET guard/{id}":               {{path: "guard/" + guardID, needs: Viewer}, {path: "guard/" + guardID, shows: callSecret}},
 		"GET review":                   {{path: "review", shows: "2 items, in 2 groups"}, {path: "review?group=none", shows: "/console/review/" + r.held}, {path: "review?server=hr&group=server", shows: "1 item, in 1 group"}},

@@ -3,11 +3,9 @@
 package console
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/text/finding"
-	"github.com/pellucid-mcp/pellucid/text/href"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
@@ -130,54 +128,6 @@ func (x *xray) gather() {
 			f.times = max(f.times, n)
 		}
 	}
-}
-
-// A link is an address in the text and what follows it.
-type link struct {
-	form    Own
-	says    string // the words of the link
-	to      string
-	host    string
-	query   bool
-	refused finding.Code
-}
-
-// linkForms find addresses as renderers of Markdown, HTML and terminals do. They are looked for in this order, and a
-// place belongs to the first form.
-var linkForms = []struct {
-	form Own
-	is   *regexp.Regexp // its groups are the words and the address
-}{
-	{"image, loaded when it is shown", regexp.MustCompile(`!\[([^\]\n]*)\]\(\s*<?([^\s)>]+)`)},
-	{"image, loaded when it is shown", regexp.MustCompile(`(?i)<img\b([^>]*?)\bsrc\s*=\s*["']?([^\s"'>]+)`)},
-	{"link of a terminal (OSC 8)", regexp.MustCompile("\x1b\\]8;([^;\x07\x1b]*);([^\x07\x1b]+)")},
-	{"link", regexp.MustCompile(`\[([^\]\n]*)\]\(\s*<?([^\s)>]+)`)},
-	{"link of HTML", regexp.MustCompile(`(?i)<a\b([^>]*?)\bhref\s*=\s*["']?([^\s"'>]+)`)},
-	{"reference", regexp.MustCompile(`(?m)^ {0,3}\[([^\]\n]+)\]:\s*<?(\S+?)>?(?:\s|$)`)},
-	{"address in the text", regexp.MustCompile(`()\b((?:https?|ftp|file|data|javascript|vbscript):[^\s<>"')\]]+)`)},
-}
-
-// linksIn returns at most maxLinks addresses, in the order of their forms.
-func linksIn(text string) (out []link) {
-	taken := make(map[int]bool)
-	for _, f := range linkForms {
-		for _, m := range f.is.FindAllStringSubmatchIndex(text, 2*maxLinks) {
-			if taken[m[4]] || len(out) == maxLinks {
-				continue
-			}
-			taken[m[4]] = true
-			l := link{form: f.form, says: short(text[m[2]:m[3]]), to: text[m[4]:m[5]]}
-			u, err := href.Parse(l.to)
-			if r, is := err.(*href.Refusal); is {
-				l.refused = r.Code
-			}
-			l.host = u.Host()
-			l.query = strings.ContainsAny(l.to, "?#")
-			l.to = short(l.to)
-			out = append(out, l)
-		}
-	}
-	return out
 }
 
 // short is the beginning of a long text, cut between two characters.

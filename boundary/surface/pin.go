@@ -261,11 +261,21 @@ func (p *Pin) block(k Key, d Digest, by string, now time.Time) error {
 
 // Changes compares what waits with what is approved, item by item; what does not
 // wait is left out.
-func (p *Pin) Changes() (changes []Change) {
+func (p *Pin) Changes() []Change { return p.ChangesFrom(0, len(p.Items)) }
+
+// ChangesFrom returns at most n of the Changes, from place first on.
+func (p *Pin) ChangesFrom(first, n int) (changes []Change) {
 	for i := range p.Items {
 		it := &p.Items[i]
+		if it.Pending == "" {
+			continue
+		}
+		if first--; first >= 0 {
+			continue
+		}
 		switch {
-		case it.Pending == "":
+		case len(changes) == n:
+			return changes
 		case it.Approved != "":
 			changes = append(changes, compare(it.approved(), it.pending()))
 		default:

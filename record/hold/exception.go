@@ -224,7 +224,6 @@ func (es *Exceptions) current(ctx context.Context, now time.Time) []Exception {
 type Foreseen struct {
 	Selection         // of the items, whatever became of them
 	Waiting       int // of them that wait for a reviewer now; an exception does not release them
-	Digests       int // different results
 	Looked, Mixed int // of the newest of them, those that were looked at, and those with findings of other codes as well
 }
 
@@ -245,11 +244,6 @@ func (q *Queue) Foresee(ctx context.Context, e Exception) (out Foreseen, err err
 		return out, err
 	}
 	out.Waiting = w.N
-	by, err := q.Groups(ctx, f, ByDigest, MostFirst, 0)
-	if err != nil {
-		return out, err
-	}
-	out.Digests = by.Total
 	f.Limit = MaxPage
 	items, err := q.List(ctx, f)
 	out.Looked = len(items)

@@ -118,6 +118,7 @@ type Selection struct {
 	N          int
 	Principals int
 	Sources    int // different pairs of server and tool
+	Digests    int // different texts
 	Oldest     time.Time
 	Newest     time.Time
 }
