@@ -42,10 +42,10 @@ func (c *Console) decideHeld(q *request) answer {
 	default:
 		return notFound()
 	}
-	switch {
-	case errors.Is(err, hold.ErrDecided), errors.Is(err, hold.ErrSecond), errors.Is(err, hold.ErrSealed):
-		return c.notDecided(q, it.ID, err)
-	case err != nil:
+	if not := refusedOf(err); not != nil {
+		return c.notDecided(q, it.ID, not)
+	}
+	if err != nil {
 		return failed(err)
 	}
 	told := c.told.put(q.who.ID, toldOf(to, &sum))
@@ -56,8 +56,17 @@ func (c *Console) decideHeld(q *request) answer {
 	return seeOther(pathTo("review/"+segment(next), "list", list.Encode(), "told", told))
 }
 
+// refusedOf says why a person could not decide; nil: not for a reason that the person can do something about.
+func refusedOf(err error) *toldView {
+	t := toldView{Refused: true, First: errors.Is(err, hold.ErrDecided), Second: errors.Is(err, hold.ErrSecond), Sealed: errors.Is(err, hold.ErrSealed)}
+	if t.First || t.Second || t.Sealed {
+		return &t
+	}
+	return nil
+}
+
 // notDecided is the page of an item about which the person could not decide: it says by whom it was decided.
-func (c *Console) notDecided(q *request, id string, why error) answer {
+func (c *Console) notDecided(q *request, id string, why *toldView) answer {
 	it, err := c.opt.Queue.Get(q.Context(), id)
 	if err != nil {
 		return failed(err)
@@ -66,7 +75,6 @@ func (c *Console) notDecided(q *request, id string, why error) answer {
 	if err != nil {
 		return unreadable(err, "", q.now)
 	}
-	t := toldView{Refused: true, First: errors.Is(why, hold.ErrDecided), Second: errors.Is(why, hold.ErrSecond), Sealed: errors.Is(why, hold.ErrSealed)}
-	q.URL.RawQuery = url.Values{"told": {c.told.put(q.who.ID, t)}, "list": {list.Encode()}}.Encode()
+	q.URL.RawQuery = url.Values{"told": {c.told.put(q.who.ID, *why)}, "list": {list.Encode()}}.Encode()
 	return c.itemPage(q, &it, http.StatusConflict)
 }

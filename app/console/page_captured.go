@@ -34,11 +34,21 @@ type partView struct {
 	Ours  bool // the gateway has added members to _meta, which are not shown
 }
 
+// decidesAbout reports whether the person decides about the server of a record, where a sealed text does not say of
+// which server it is.
+func (c *Console) decidesAbout(q *request) bool {
+	if q.who.AllServers && q.who.Reviews == nil {
+		return true
+	}
+	_, st, not := c.entry(q)
+	return not == nil && q.who.Decides(st.Server)
+}
+
 // captured is a call that was not held, with the texts that the operator keeps of it.
 func (c *Console) captured(q *request, id string) answer {
 	got, err := captures.Read(q.Context(), c.opt.Captures, c.opt.Sealer, id, "", q.now)
 	switch {
-	case errors.Is(err, captures.ErrNotKept):
+	case errors.Is(err, captures.ErrNotKept), (errors.Is(err, capture.ErrSealed) || errors.Is(err, capture.ErrForeign)) && !c.decidesAbout(q):
 		return state{status: http.StatusNotFound, title: "Not kept", says: "This call was not held, and its text is not kept, or its time is over.",
 			why: "To keep the texts of such calls, set capture and capture_of for the tool, its server or in defaults.", to: pathTo("review"), toWord: "To the queue"}
 	case errors.Is(err, capture.ErrSealed):

@@ -68,7 +68,11 @@ func (c *Console) guardPage(q *request) answer {
 		v.More = len(items) == maxCalls
 		for i := range items {
 			it := &items[i]
-			v.Waits = append(v.Waits, waitsView{pathTo("guard/" + segment(it.ID)), marked.Identifier(it.Tool), marked.Identifier(it.Principal), moment(it.Held), moment(it.Until)})
+			x := waitsView{To: pathTo("guard/" + segment(it.ID)), Tool: marked.Identifier(it.Tool), Since: moment(it.Held), Until: moment(it.Until)}
+			if q.who.Decides(guard.DeskServer) { // as in the queue
+				x.For = marked.Identifier(it.Principal)
+			}
+			v.Waits = append(v.Waits, x)
 		}
 	}
 	if c.opt.Ledger == nil {
@@ -104,6 +108,7 @@ func (v *guardView) decided(x *storage.View) error {
 }
 
 type guardedView struct {
+	Told   *toldView
 	ID     marked.Name
 	Tool   marked.Name
 	Record Path
@@ -116,6 +121,9 @@ type guardedView struct {
 	By        marked.Name
 	Decided   bool
 	MayDecide bool
+	Two       bool         // a release needs two persons
+	Proposer  *marked.Name // who has proposed it; nil: no person
+	Proposed  Own
 	Sealed    bool
 	Call      marked.Text
 	HasCall   bool
@@ -190,6 +198,10 @@ type segmentView struct {
 
 // guarded shows one decision of the guard.
 func (c *Console) guarded(q *request) answer {
+	return c.guardedPage(q, c.told.take(q.URL.Query().Get("told"), q.who.ID), http.StatusOK)
+}
+
+func (c *Console) guardedPage(q *request, told *toldView, status int) answer {
 	id := q.PathValue("id")
 	if c.opt.Queue == nil || !hold.ValidID(id) {
 		return notFound()
@@ -197,7 +209,7 @@ func (c *Console) guarded(q *request) answer {
 	if !q.who.Sees(guard.DeskServer) {
 		return notYours()
 	}
-	v := guardedView{ID: marked.Identifier(id), Record: pathTo(findPath + "/" + segment(id)), Decide: pathTo("guard/" + segment(id) + "/decide")}
+	v := guardedView{Told: told, ID: marked.Identifier(id), Record: pathTo(findPath + "/" + segment(id)), Decide: pathTo("guard/" + segment(id) + "/decide")}
 	it, err := c.opt.Queue.Get(q.Context(), id)
 	switch {
 	case errors.Is(err, hold.ErrNotFound):
@@ -216,7 +228,7 @@ func (c *Console) guarded(q *request) answer {
 	if !v.Held && !v.Known && v.Why == "" {
 		return notFound()
 	}
-	return page("Decision of the guard", v)
+	return pageAnswer{status, "Decision of the guard", v}
 }
 
 // call fills what the queue has.
@@ -224,6 +236,7 @@ func (v *guardedView) call(q *request, it *hold.Item) {
 	v.Held, v.Waits, v.State, v.Since, v.Until = true, it.State == hold.Held, labelWord(string(it.State)), moment(it.Held), moment(it.Until)
 	v.Tool, v.By, v.Decided = marked.Identifier(it.Tool), marked.Identifier(it.By), it.By != ""
 	v.MayDecide, v.Sealed = q.who.Decides(guard.DeskServer), it.Sealed()
+	v.Two, v.Proposer, v.Proposed = it.People > 1, nameOf(it.Proposer), moment(it.Proposed)
 	if !it.Sealed() && it.Body != nil && v.MayDecide {
 		v.HasCall, v.Call = true, marked.Of(string(it.Body[:min(len(it.Body), maxCallBody)]))
 	}
@@ -294,24 +307,27 @@ func (c *Console) decideCall(q *request) answer {
 	if err == nil && it.Rule != hold.GuardCall {
 		err = hold.ErrNotFound
 	}
+	sum, to := hold.Decided{Done: 1}, hold.Denied
 	if err == nil {
 		switch q.PostForm.Get("verb") {
 		case "release":
-			err = c.opt.Queue.Release(q.Context(), id, q.who.ID)
+			to = hold.Released
+			if err = c.opt.Queue.Release(q.Context(), id, q.who.ID); it.People > 1 && it.Proposer == "" {
+				sum = hold.Decided{Proposed: 1}
+			}
 		case "deny":
 			err = c.opt.Queue.Deny(q.Context(), id, q.who.ID)
 		default:
 			return notFound()
 		}
 	}
-	switch {
-	case errors.Is(err, hold.ErrSealed):
-		return state{status: http.StatusConflict, title: "Encrypted", says: "The call is encrypted to its reviewers: one of their keys has to open it. It was not released.", kind: "held",
-			why: "Release it where your key is:", command: "pellucid quarantine release --identity file:KEY ID", stored: true, to: pathTo("guard/" + segment(id)), toWord: "Back to the call"}
-	case err != nil:
+	if not := refusedOf(err); not != nil {
+		return c.guardedPage(q, not, http.StatusConflict)
+	}
+	if err != nil {
 		return failed(err)
 	}
-	return seeOther(pathTo("guard/" + segment(id)))
+	return seeOther(pathTo("guard/"+segment(id), "told", c.told.put(q.who.ID, toldOf(to, &sum))))
 }
 
 // effect is a difference of two rates in thousandths, for a person.

@@ -231,3 +231,55 @@ func TestGuardContextUnkept(t *testing.T) {
 		t.Error("the page does not say how to keep the context")
 	}
 }
+
+// TestGuardedTwoPersons: where two persons are needed the page says so, the first proposes, and a second release of the
+// same person is refused and told.
+func TestGuardedTwoPersons(t *testing.T) {
+	two := hold.Options{TwoPersons: func() bool { return true }}
+	g := newTest(t, withGuard)
+	heldCall(t, g, guardID, []byte("a call"), two)
+	release := func() *http.Response {
+		t.Helper()
+		r, _ := g.post("guard/"+guardID+"/decide", url.Values{"verb": {"release"}})
+		return r
+	}
+	if _, body := g.get("guard/" + guardID); !strings.Contains(body, "needs two persons") {
+		t.Error("the page does not say that two persons are needed")
+	}
+	r := release()
+	if r.StatusCode != http.StatusSeeOther {
+		t.Fatalf("propose: %d", r.StatusCode)
+	}
+	if _, body := g.get(strings.TrimPrefix(r.Header.Get("Location"), Base)); !strings.Contains(body, "another person has to confirm") || !strings.Contains(body, "has proposed the release") {
+		t.Error("the page does not say that it was proposed")
+	}
+	if r := release(); r.StatusCode != http.StatusConflict {
+		t.Errorf("the same person again: %d", r.StatusCode)
+	}
+	if _, body := g.post("guard/"+guardID+"/decide", url.Values{"verb": {"release"}}); !strings.Contains(body, "you have proposed the release already") {
+		t.Error("the page does not say why")
+	}
+	g.as(Person{ID: "bob", Role: Reviewer, AllServers: true})
+	if r := release(); r.StatusCode != http.StatusSeeOther {
+		t.Errorf("another person: %d", r.StatusCode)
+	}
+	if it, err := hold.New(g.store, hold.Options{}).Get(t.Context(), guardID); err != nil || it.State != hold.Released || it.By != "bob" {
+		t.Errorf("%s by %q, %v", it.State, it.By, err)
+	}
+}
+
+// TestGuardPrincipal: for whom a call is, is told to those who decide about it.
+func TestGuardPrincipal(t *testing.T) {
+	g := newTest(t, withGuard)
+	err := hold.New(g.store, hold.Options{}).Hold(t.Context(), hold.Item{ID: guardID, Server: guard.DeskServer, Tool: "send_money", Principal: "carol", Rule: hold.GuardCall,
+		Code: finding.Denied, Call: hold.Digest{1}, Body: []byte("x")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for role, sees := range map[Role]bool{Viewer: false, Reviewer: true} {
+		g.as(Person{ID: "p", Role: role, AllServers: true})
+		if _, body := g.get("guard"); strings.Contains(body, "carol") != sees || !strings.Contains(body, "send_money") {
+			t.Errorf("%s: the principal is shown: %v", role.Name(), !sees)
+		}
+	}
+}
