@@ -5,6 +5,7 @@ package gateway
 import (
 	"context"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -121,12 +122,14 @@ type judged struct {
 	shown    bool // it was delivered, or a part of it
 }
 
-// judges says which classifiers have to do with the answer p; nil: none.
+// judges says which classifiers have to do with the answer p; nil: none. What is said of a task may be the
+// result of a tool: which one, it does not say, so that those of the server judge it.
 func (c *Config) judges(p *passage) *judged {
 	if c.Classifiers == nil || p.msg.Local || p.released != "" {
 		return nil
 	}
-	if p.method != mcpmsg.CallTool {
+	ofTask := strings.HasPrefix(p.method, mcpmsg.Tasks)
+	if p.method != mcpmsg.CallTool && !ofTask {
 		return c.judgesElsewhere(p)
 	}
 	if c.Classifiers.Of == nil || p.msg.Kind != wire.Response && p.msg.Kind != wire.ErrorResponse {
@@ -136,7 +139,7 @@ func (c *Config) judges(p *passage) *judged {
 	if len(members) == 0 {
 		return nil
 	}
-	return &judged{members: members, narrow: isNarrow(p, c.rule(p.name).Validation)}
+	return &judged{members: members, narrow: !ofTask && isNarrow(p, c.rule(p.name).Validation)}
 }
 
 // asks returns the members of a mode that are to be asked.

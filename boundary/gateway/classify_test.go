@@ -403,3 +403,28 @@ func TestJudgedIsFramed(t *testing.T) {
 		t.Error("a resource was judged")
 	}
 }
+
+// TestClassifyTasks: what a tool answers as a task is judged before it is delivered too, wherever it stands, by the
+// classifiers of the server.
+func TestClassifyTasks(t *testing.T) {
+	const task = `"taskId":"t","status":"completed","createdAt":"2026-11-01T10:00:00Z","lastUpdatedAt":"2026-11-01T10:00:00Z","ttl":1000`
+	for method, result := range map[string]string{
+		"tasks/result": evil,
+		"tasks/get":    `{` + task + `,"result":` + evil + `}`,
+		"tasks/cancel": `{` + task + `,"statusMessage":"some evil words"}`,
+		"tasks/list":   `{"tasks":[{` + task + `,"result":` + evil + `}]}`,
+	} {
+		k := &words{}
+		j := newJury(t, &ShadowOptions{}, aMember(t, k))
+		r := newRig(t, j.set)
+		if got := r.result(r.request("1", method, `{"taskId":"t"}`), result); strings.Contains(string(got.at()), "evil") {
+			t.Errorf("%s: delivered %s", method, got.at())
+		}
+		if c := j.next(t); !c.Flagged() || c.Mode != policy.Enforce || !strings.Contains(k.all(), "some evil words\n") {
+			t.Errorf("%s: %+v", method, c)
+		}
+		if got := r.result(r.request("2", method, `{"taskId":"t"}`), strings.ReplaceAll(result, "evil", "good")); !strings.Contains(string(got.at()), "good") {
+			t.Errorf("%s: delivered %s", method, got.at())
+		}
+	}
+}

@@ -25,7 +25,7 @@ const (
 	InCompletions Elsewhere = "completions" // answers to completion/complete
 	InSampling    Elsewhere = "sampling"    // requests to ask the client's model
 	InElicitation Elsewhere = "elicitation" // questions to the person at the client
-	InProgress    Elsewhere = "progress"    // messages about the progress of a request
+	InProgress    Elsewhere = "progress"    // messages about the progress of a request or task
 	InLogs        Elsewhere = "logs"        // messages of the server's log
 	InErrors      Elsewhere = "errors"      // errors that answer any other request than a call
 )
@@ -59,7 +59,7 @@ func elsewhereOf(p *passage) Elsewhere {
 		}
 	case wire.Notification:
 		switch p.method {
-		case mcpmsg.Progress:
+		case mcpmsg.Progress, mcpmsg.TaskStatus, mcpmsg.TaskChanged:
 			return InProgress
 		case mcpmsg.LogMessage:
 			return InLogs

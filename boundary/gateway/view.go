@@ -47,14 +47,15 @@ func viewOf(root strictjson.Value, with *scrub.Scrubber, raw bool, kind Elsewher
 
 // fixed are the names of members that say nothing: those of the protocol.
 var fixed = map[string]bool{"content": true, "structuredContent": true, "isError": true, "_meta": true, "resultType": true,
-	"message": true, "data": true, "code": true}
+	"message": true, "data": true, "code": true, "task": true, "tasks": true, "result": true, "error": true}
 
 // fixedElsewhere are those of messages that answer no call of a tool.
 var fixedElsewhere = map[string]bool{"_meta": true, "resultType": true, "code": true, "data": true, "message": true,
 	"messages": true, "role": true, "content": true, "contents": true, "description": true, "completion": true, "values": true,
 	"total": true, "hasMore": true, "systemPrompt": true, "modelPreferences": true, "includeContext": true, "temperature": true,
 	"maxTokens": true, "stopSequences": true, "metadata": true, "tools": true, "toolChoice": true, "mode": true, "url": true,
-	"elicitationId": true, "requestedSchema": true, "level": true, "logger": true, "progress": true, "progressToken": true}
+	"elicitationId": true, "requestedSchema": true, "level": true, "logger": true, "progress": true, "progressToken": true,
+	"result": true, "error": true, "structuredContent": true, "isError": true}
 
 // ofSchemas are those of a schema with which a client asks a person.
 var ofSchemas = map[string]bool{"$schema": true, "type": true, "properties": true, "required": true, "title": true, "description": true,

@@ -8,8 +8,12 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
-// Classified counts the verdict of a classifier.
+// Classified counts the verdict of a classifier. A flagged text that no recorded message has, such as a
+// description, is not counted: of those no other is told, so that a share of them would always be the whole.
 func (m *Meter) Classified(c gateway.Classified) {
+	if c.Of == (gateway.ID{}) && c.Flagged() {
+		return
+	}
 	name, mode := frame.Label(c.Name), c.Mode.String()
 	m.i.classified.add(1, m.labels.server(c.Server), name, mode, classifiedAs(&c), string(reasonLabel(c.Reason)))
 	m.i.questions.add(c.Asked, name, "asked")

@@ -22,7 +22,8 @@ func TestClassified(t *testing.T) {
 	m.Approve(map[string][]string{"web": nil})
 	flagged := []classify.Judgement{{Score: classify.Score{P: 1, Flagged: true, Code: "ignore"}}}
 	for _, c := range []gateway.Classified{
-		{Server: "web", Assessment: classify.Assessment{Name: "shields", Segments: flagged, Asked: 2, Cached: 1, Latency: time.Millisecond}},
+		{Of: gateway.ID{1}, Server: "web", Assessment: classify.Assessment{Name: "shields", Segments: flagged, Asked: 2, Cached: 1, Latency: time.Millisecond}},
+		{Kind: gateway.InDescriptions, Server: "web", Assessment: classify.Assessment{Name: "shields", Segments: flagged, Asked: 2}},
 		{Server: "evil", Assessment: classify.Assessment{Name: "shields", Reason: classify.Timeout}},
 		{Server: "web", Dropped: true, Assessment: classify.Assessment{Name: "local", Mode: policy.Shadow, Reason: classify.OverBudget}},
 		{Server: "web", Assessment: classify.Assessment{Name: "a b", Reason: "made up"}},

@@ -24,6 +24,8 @@ const (
 	ListTasks     = "tasks/list"
 	TaskResult    = "tasks/result"
 
+	Tasks = "tasks/" // what every method about tasks begins with
+
 	// Of servers.
 	ListRoots = "roots/list"
 	Sample    = "sampling/createMessage"
@@ -44,6 +46,7 @@ const (
 	Acknowledged        = "notifications/subscriptions/acknowledged"
 	ElicitationComplete = "notifications/elicitation/complete"
 	TaskStatus          = "notifications/tasks/status"
+	TaskChanged         = "notifications/tasks"
 )
 
 // Members of _meta that the protocol has reserved.

@@ -202,5 +202,5 @@ var rows = []Row{
 		Shape: params("AcknowledgedParams", Field{Name: "notifications",
 			Shape: shape("SubscriptionFilter", Data, Field{Name: "resourceSubscriptions", Treat: Name, Arity: List})})},
 	{Method: TaskStatus, Part: Params, Shape: params("TaskStatusParams", taskFields...)},
-	{Method: "notifications/tasks", Part: Params, Shape: params("TaskParams", taskFields...)},
+	{Method: TaskChanged, Part: Params, Shape: params("TaskParams", taskFields...)},
 }
