@@ -22,12 +22,13 @@ func (s *Server) describe(ctx context.Context, items []surface.Item, pinned bool
 	var told []string
 	var flagged []surface.Key
 	list := s.a.opt.Describe.Judge(ctx, items)
+	looked := s.lookedAt(ctx, len(list) > 0)
 	for i := range list {
 		v := &list[i]
 		if len(v.Told) > 0 || v.Of.Reason != classify.Judged && v.Of.Reason != classify.Canceled {
 			s.a.opt.Described(c.Name, v)
 		}
-		if !v.Flagged() {
+		if !v.Flagged() || looked[v.Item.Digest] {
 			continue
 		}
 		flagged = append(flagged, v.Item.Key)
@@ -40,9 +41,32 @@ func (s *Server) describe(ctx context.Context, items []surface.Item, pinned bool
 		if pinned {
 			held = s.holdFlagged(ctx, flagged)
 		}
+		run := "pellucid pins show " + c.Pin + c.Flag
+		if c.Settings.Mode == policy.Off { // there is no pin to show
+			run = "pellucid check"
+		}
 		s.a.log.Warn("descriptions of a server read like orders to a model: look at them", "server", c.Name, "items", len(flagged), "held_now", held,
-			"among_them", told, "classifier", s.a.opt.Describe.Version(), "run", "pellucid pins show "+c.Pin+c.Flag)
+			"among_them", told, "classifier", s.a.opt.Describe.Version(), "run", run)
 	}
+}
+
+// lookedAt are the versions of items that a person has approved: they need no second look.
+func (s *Server) lookedAt(ctx context.Context, any bool) map[surface.Digest]bool {
+	c := s.config()
+	if !any || c.Settings.Mode == policy.Off {
+		return nil
+	}
+	p, err := s.a.opt.Pins.Get(ctx, c.Pin)
+	if err != nil {
+		return nil // then all is told
+	}
+	out := map[surface.Digest]bool{}
+	for i := range p.Items {
+		if it := &p.Items[i]; it.State() == surface.Approved {
+			out[it.ApprovedDigest()] = true
+		}
+	}
+	return out
 }
 
 // toldOf says in which item what has found something first.

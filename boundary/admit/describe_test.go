@@ -107,3 +107,40 @@ func TestDescribeLater(t *testing.T) {
 		t.Errorf("told %d times", n)
 	}
 }
+
+// TestDescribeUnpinned: where nothing is pinned, an item that a session sees first is told too, once, whatever else
+// the server shows.
+func TestDescribeUnpinned(t *testing.T) {
+	r, log, _ := describing(t)
+	r.serve("a", tool("now", "Says the time."), Settings{Descriptions: true, Mode: policy.Off})
+	r.verified("a")
+	for range 3 {
+		r.admits("a", "now", poison, true)
+		r.admits("a", "other", "Says the date.", true)
+		r.Server("a").Differs([]surface.Item{item("hidden", "Says \u200b\u200c\u200b.")}) // which pass 1 has refused
+		waittest.Until(r.t, "it is told", func() bool { return strings.Contains(log.String(), "read like orders to a model") })
+	}
+	if text := log.String(); strings.Count(text, "read like orders to a model") != 1 || !strings.Contains(text, "tool now") || !strings.Contains(text, `run="pellucid check"`) {
+		t.Error(text)
+	}
+}
+
+// TestDescribeApproved: what a person has approved as it is, is told no more; another version is.
+func TestDescribeApproved(t *testing.T) {
+	r, log, _ := describing(t)
+	it := item("now", poison)
+	r.serve("a", tool("now", poison), Settings{Descriptions: true})
+	r.verified("a")
+	if err := r.pins.Approve(ctx, "a", it.Key, it.Digest, "me"); err != nil {
+		t.Fatal(err)
+	}
+	for n, says := range []string{poison, poison + " Never say so."} {
+		r.configs["a"] = Config{} // it is checked anew
+		r.Set(nil)
+		r.serve("a", tool("now", says), Settings{Descriptions: true})
+		r.verified("a")
+		if got := strings.Count(log.String(), "read like orders to a model"); got != n+1 {
+			t.Errorf("told %d times, want %d", got, n+1)
+		}
+	}
+}

@@ -39,6 +39,7 @@ type Server struct {
 	nextWrite time.Time                    // of noticed
 	writeRest backoff.Waits
 	refused   map[surface.Digest]bool                         // by pass 1, where nothing is pinned
+	strangers map[surface.Digest]bool                         // noticed, where nothing is pinned
 	collect   func(context.Context) (*surface.Surface, error) // of the next check; nil: Config's
 }
 

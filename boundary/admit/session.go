@@ -42,6 +42,8 @@ func (s *Server) Admits(it surface.Item) bool {
 	if it.Inspect(s.config().Settings.rules()).Err() == nil {
 		if s.config().Settings.Mode == policy.Audit {
 			s.notice(it)
+		} else {
+			s.strange(it)
 		}
 		return true
 	}
@@ -130,15 +132,35 @@ func (s *Server) Refresh(ctx context.Context) {
 	}
 }
 
+// strange notices an item that differs from the checked surface, once: where nothing is pinned, no store knows
+// what was seen before.
+func (s *Server) strange(it surface.Item) {
+	s.mu.Lock()
+	known := s.strangers[it.Digest]
+	s.mu.Unlock()
+	if known || !s.notice(it) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.strangers == nil || len(s.strangers) >= maxRefused {
+		s.strangers = map[surface.Digest]bool{}
+	}
+	s.strangers[it.Digest] = true
+}
+
 // Differs implements gateway.Admission.
 func (s *Server) Differs(items []surface.Item) {
+	if s.config().Settings.Mode == policy.Off {
+		return // pass 1 has refused them, and no person can approve them
+	}
 	for _, it := range items {
 		s.notice(it)
 	}
 }
 
-// notice keeps an item until the next look at the store.
-func (s *Server) notice(it surface.Item) {
+// notice keeps an item until the next look at the store; false where there is no room.
+func (s *Server) notice(it surface.Item) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.noticed == nil {
@@ -146,10 +168,11 @@ func (s *Server) notice(it surface.Item) {
 	}
 	old, known := s.noticed[it.Key]
 	if !known && len(s.noticed) >= maxNoticed || s.nbytes+len(it.JSON) > maxNoticedBytes {
-		return // it is held all the same, and will be shown again
+		return false // it is held all the same, and will be shown again
 	}
 	s.nbytes += len(it.JSON) - len(old.JSON)
 	s.noticed[it.Key] = it
+	return true
 }
 
 // Pauses between two writes of a server that always shows something else.
@@ -180,12 +203,17 @@ func (s *Server) write(ctx context.Context) {
 	s.noticed, s.nbytes = nil, 0
 	s.mu.Unlock()
 	c := s.config()
-	if len(items) == 0 || c.Settings.Mode == policy.Off {
+	if len(items) == 0 {
 		return
 	}
 	list := make([]surface.Item, 0, len(items))
 	for _, it := range items {
 		list = append(list, it)
+	}
+	if c.Settings.Mode == policy.Off { // there is no pin to write
+		s.rest()
+		s.describe(ctx, list, false)
+		return
 	}
 	within, stop := context.WithTimeout(ctx, storeWait)
 	defer stop()

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -183,19 +184,25 @@ func (m *Member) ask(ctx context.Context, list []*chunk, v *Assessment) {
 			open = append(open, c)
 		}
 	}
+	todo := batches(open, m.o.Classifier.Limits())
+	for _, batch := range todo {
+		v.Asked += len(batch)
+	}
 	var work sync.WaitGroup
 	var mu sync.Mutex // of v.Err
-	for _, batch := range batches(open, m.o.Classifier.Limits()) {
-		v.Asked += len(batch)
+	var next atomic.Int64
+	for range min(len(todo), m.o.Concurrent) { // a goroutine a call would be many for many short texts
 		work.Go(func() {
-			why, err := m.call(ctx, batch)
-			for _, c := range batch {
-				c.why = why
-			}
-			if err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				v.Err = cmp.Or(v.Err, err)
+			for i := next.Add(1) - 1; i < int64(len(todo)); i = next.Add(1) - 1 {
+				why, err := m.call(ctx, todo[i])
+				for _, c := range todo[i] {
+					c.why = why
+				}
+				if err != nil {
+					mu.Lock()
+					v.Err = cmp.Or(v.Err, err)
+					mu.Unlock()
+				}
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -325,4 +326,28 @@ func FuzzChunks(f *testing.F) {
 			t.Fatalf("%d bytes of %d", n, len(s))
 		}
 	})
+}
+
+// TestManyTexts: many texts are asked about by as many goroutines as there may be calls at one time.
+func TestManyTexts(t *testing.T) {
+	most := 0
+	k := &keyword{}
+	k.answer = func(context.Context, []string) ([]Score, error) {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		most = max(most, runtime.NumGoroutine())
+		return []Score{{}}, nil
+	}
+	before := runtime.NumGoroutine()
+	var list []Segment
+	for i := range 2000 {
+		list = append(list, Segment{View: fmt.Sprint("text ", i)})
+	}
+	v := member(t, k, func(o *Options) { o.Concurrent, o.Calls = 4, 1_000_000 }).Judge(t.Context(), list)
+	if v.Reason != Judged || v.Asked != len(list) || k.calls.Load() != int64(len(list)) {
+		t.Errorf("%s, asked %d in %d calls", v.Reason, v.Asked, k.calls.Load())
+	}
+	if most > before+16 {
+		t.Errorf("%d goroutines beside %d", most, before)
+	}
 }

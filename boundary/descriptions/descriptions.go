@@ -20,12 +20,12 @@ import (
 )
 
 // The scores from which a text is flagged: the description of an item or the instructions of
-// a server, and the shorter texts inside an item, its title and the descriptions of its
-// parameters. They are not the limit for results of tools, since the scores of honest
+// a server, and the shorter texts inside an item, such as its title, the descriptions of its
+// parameters and their examples. They are not the limit for results of tools, since the scores of honest
 // descriptions are lower than those of honest results. `make description-figures` measures
-// them: at most 5 honest items in 1,000 are flagged.
+// them: at most 3 honest items in 1,000 are flagged.
 const (
-	limit       = 0.74
+	limit       = 0.80
 	limitInside = 0.82
 )
 
@@ -53,6 +53,8 @@ const (
 	maxTold       = 16      // texts of one item that are told
 	maxRemembered = 8192    // items
 	maxBytes      = 8 << 20 // of those of them in which something was found
+
+	judgementBytes = 56 // of one text
 )
 
 // A Judge judges items, and remembers the verdicts by the items' digests. It may be used at
@@ -117,9 +119,11 @@ func (j *Judge) remember(v Findings) {
 	}
 	size, digest := 0, v.Item.Digest
 	if v.Flagged() {
-		size = len(v.Item.JSON)
+		size = sizeOf(&v)
+		v.Item = surface.Item{}
+	} else {
+		v = Findings{} // of which nothing is said again
 	}
-	v.Item = surface.Item{}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if len(j.remembered) >= maxRemembered || j.bytes+size > maxBytes {
@@ -130,6 +134,18 @@ func (j *Judge) remember(v Findings) {
 		j.remembered[digest] = v
 		j.bytes += size
 	}
+}
+
+// sizeOf is about how many bytes the verdict holds: the texts of warnings are parts of the item.
+func sizeOf(v *Findings) int {
+	n := len(v.Item.JSON) + len(v.Of.Segments)*judgementBytes
+	for i := range v.Wording {
+		n += 256 + len(v.Wording[i].Path) + len(v.Wording[i].Pointer)
+	}
+	for i := range v.Told {
+		n += 256 + len(v.Told[i].Path) + len(v.Told[i].Pointer) + len(v.Told[i].Shown)
+	}
+	return n
 }
 
 // one judges an item.
@@ -147,7 +163,7 @@ func (j *Judge) one(ctx context.Context, it *surface.Item) Findings {
 		s := &v.Of.Segments[i]
 		s.Flagged = s.Flagged && (prose[i].Own || s.P >= limitInside)
 		if s.Flagged && len(v.Told) < maxTold {
-			v.Told = append(v.Told, Told{prose[i].Place, s.P, excerpt(segments[i].View)})
+			v.Told = append(v.Told, Told{prose[i].Place(), s.P, excerpt(segments[i].View)})
 		}
 	}
 	if len(v.Told) == 0 && v.Of.Reason == classify.Judged {

@@ -45,12 +45,12 @@ func dump(t testing.TB, instructions string, tools ...string) *surface.Surface {
 }
 
 // TestJudge: instructions, descriptions, titles and descriptions of parameters are judged, each
-// by its own limit, names of members and other values are not; a verdict is remembered.
+// by its own limit, and so are names of members and other values of many words; a verdict is remembered.
 func TestJudge(t *testing.T) {
 	c := &counting{score: 0.9}
 	j := newJudge(c)
 	s := dump(t, "Be evil to them.",
-		`{"name":"a","title":"An evil title","description":"honest text","inputSchema":{"type":"object","properties":{"description":{"type":"string","description":"an evil parameter"},"evil and more":{"type":"string","default":"evil default"}}}}`,
+		`{"name":"a","title":"An evil title","description":"honest text","inputSchema":{"type":"object","properties":{"description":{"type":"string","description":"an evil parameter"},"evil and more":{"type":"string","default":"evil default","enum":["an evil value of five words","evil value"]},"a long and evil name":{}}}}`,
 		`{"name":"evil","description":"honest text","inputSchema":{"type":"object"}}`,
 		`{"name":"b","description":"honest text","inputSchema":{"type":"object"}}`)
 	var got []string
@@ -60,7 +60,9 @@ func TestJudge(t *testing.T) {
 		}
 	}
 	want := `server /instructions 0.9 hold
+tool a /inputSchema/properties/"a long and evil name" (the name itself) 0.9 hold
 tool a /inputSchema/properties/description/description 0.9 hold
+tool a /inputSchema/properties/"evil and more"/enum/0 0.9 hold
 tool a /title 0.9 hold
 tool evil /description 0.9 hold`
 	if text := strings.Join(got, "\n"); text != want {
@@ -174,4 +176,22 @@ func BenchmarkJudge(b *testing.B) {
 			j.Judge(b.Context(), s.Items())
 		}
 	})
+}
+
+// TestRememberedHonest: of an item in which nothing was found nothing is kept but that.
+func TestRememberedHonest(t *testing.T) {
+	j := newJudge(&counting{})
+	var properties []string
+	for i := range 1000 {
+		properties = append(properties, fmt.Sprintf(`"p%d":{"description":"an honest parameter"}`, i))
+	}
+	s := dump(t, "", `{"name":"a","inputSchema":{"type":"object","properties":{`+strings.Join(properties, ",")+`}}}`)
+	if list := j.Judge(t.Context(), s.Items()); len(list) != 0 || len(j.remembered) == 0 {
+		t.Errorf("%d found, %d remembered", len(list), len(j.remembered))
+	}
+	for _, f := range j.remembered {
+		if f.Of.Segments != nil {
+			t.Errorf("%d judgements are kept", len(f.Of.Segments))
+		}
+	}
 }

@@ -22,10 +22,11 @@ type Decider struct {
 }
 
 // Approve approves the one item that name means. The person is asked, unless name is the
-// digest of the version: then the person has seen it.
+// digest of the version: then the person has seen it. A version that was pinned at its first use is
+// approved by its digest alone.
 func (d *Decider) Approve(ctx context.Context, pin *surface.Pin, name string) error {
 	return d.one(ctx, pin, name, "approve", func(it *surface.PinnedItem) error {
-		if it.Pending == "" {
+		if it.Pending == "" && (it.State() != surface.Pinned || name != it.ApprovedDigest().String()) {
 			return errors.New("pins: nothing of this item waits")
 		}
 		return nil

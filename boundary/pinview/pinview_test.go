@@ -327,6 +327,19 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// TestApprovePinned: a version that was pinned at its first use is approved by its digest, unasked.
+func TestApprovePinned(t *testing.T) {
+	pins, pin := changed(t)
+	server := pin.Item(surface.Key{})
+	d := &Decider{Pins: pins, By: "ann", Tell: func(context.Context, *surface.Pin, surface.Key, surface.Digest) error { return nil }}
+	if err := d.Approve(t.Context(), pin, server.ApprovedDigest().String()); err != nil {
+		t.Fatal(err)
+	}
+	if it := get(t, pins).Item(surface.Key{}); server.State() != surface.Pinned || it.State() != surface.Approved || it.By != "ann" || it.Approved != server.Approved {
+		t.Errorf("%s, then %s by %q", server.State(), it.State(), it.By)
+	}
+}
+
 // TestApproveWaiting: everything that waits is approved in the version that was shown, and
 // what the server has replaced meanwhile is not.
 func TestApproveWaiting(t *testing.T) {

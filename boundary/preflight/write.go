@@ -108,6 +108,9 @@ func (r *Server) write(w io.Writer, p terminal.Palette) {
 	for _, x := range r.Told {
 		row("reported", "%s: reads like an order to a model (%.2f): %s", x.Place, x.Score, x.Shown)
 	}
+	if len(r.Wording)+len(r.Told) > 0 {
+		row("note", "read what is reported: nothing is rejected for it, and honest texts are reported too")
+	}
 	for _, x := range r.Removed {
 		row("removed", "%s: %s, %s, before a model sees it", x.Key(), terminal.Plural(x.N, "part"), x.Code)
 	}

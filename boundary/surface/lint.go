@@ -34,10 +34,17 @@ func (s *Surface) Lint() []Warning {
 	return out
 }
 
-// Lint looks at the wording of every text of the item, without a model.
+// MaxWarnings bounds the warnings about one item: it needs a look after the first one.
+const MaxWarnings = 64
+
+// Lint looks at the wording of every text of the item, without a model. It returns at most
+// MaxWarnings.
 func (it *Item) Lint() []Warning {
 	var out []Warning
 	it.eachText(func(v strictjson.Value, t *trail, isName bool) {
+		if len(out) == MaxWarnings {
+			return
+		}
 		text := v.Text()
 		if inner, form := insideDataURI(text); form == textInside {
 			text = strings.Join(inner, "\n")

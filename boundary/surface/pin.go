@@ -226,6 +226,10 @@ func (p *Pin) approve(k Key, d Digest, by string, now time.Time) error {
 	if it == nil {
 		return ErrNotPinned
 	}
+	if it.State() == Pinned && it.ApprovedDigest() == d { // by its first use, until now
+		it.byHand, it.By, it.At = true, by, now.UTC()
+		return nil
+	}
 	if it.Pending == "" || it.PendingDigest() != d {
 		return ErrMoved
 	}

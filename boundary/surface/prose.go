@@ -11,41 +11,63 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// A Prose is a text with which a server instructs a model: its instructions, the title
-// or description of an item, of a parameter or of another part of a schema.
+// A Prose is a text with which a server can instruct a model: its instructions, the title
+// or description of an item, of a parameter or of another part of a schema, and any other
+// string of minWords words, such as a default, an example or the name of a parameter.
 type Prose struct {
-	Place
 	// Own says that it is the description of the item itself, or the server's instructions.
 	Own bool
 	// Text is third-party text. The description of the item itself stands behind the item's
 	// name, as a model reads it.
 	Text string
+
+	key  Key
+	name bool   // it is the last name of at itself
+	at   *trail // spelled out by Place alone: a hostile server has many texts at the end of a long way
 }
 
-// Prose returns the titles, descriptions and instructions of the item.
+// Place is where the text stands.
+func (x *Prose) Place() Place { return x.at.place(x.key, x.name) }
+
+// minWords is more words than honest values and names have that are no descriptions: one in 45 public servers has more.
+const minWords = 5
+
+// Prose returns the titles, descriptions and instructions of the item, and its other strings
+// of minWords words. The page of an app is shown to a person, and left out.
 func (it *Item) Prose() []Prose {
 	var out []Prose
 	it.eachText(func(v strictjson.Value, t *trail, isName bool) {
-		if isName || t == nil || !t.name.Exists() {
-			return
-		}
-		name := t.name.Text()
-		if name != "description" && name != "instructions" && name != "title" {
-			return
-		}
 		text := v.Text()
-		if len(text) < minWording {
+		if len(text) < minWording || t == nil {
 			return
 		}
-		own := t.up == nil && name != "title"
+		name := ""
+		if !isName && t.name.Exists() {
+			name = t.name.Text()
+		}
+		described := name == "description" || name == "instructions" || name == "title"
+		if !described && (it.Kind == App || !hasWords(text, minWords)) {
+			return
+		}
+		own := described && t.up == nil && name != "title"
 		if own && (it.Kind == Tool || it.Kind == Prompt) {
 			text = it.Name + ": " + text
 		} else {
 			text = strings.Clone(text)
 		}
-		out = append(out, Prose{t.place(it.Key, false), own, text})
+		out = append(out, Prose{Own: own, Text: text, key: it.Key, name: isName, at: t})
 	})
 	return out
+}
+
+// hasWords reports whether a text has so many words.
+func hasWords(text string, n int) bool {
+	for range strings.FieldsSeq(text) {
+		if n--; n == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // eachText calls visit for every string of every item, names of members among them.

@@ -50,7 +50,8 @@ func (checkCmd) Help() string {
 ends it. The servers are those of FILE, or the one command after --; by default all servers of
 this user's clients and of the project in this directory. Hidden text rejects a server. What a
 server says at first is pinned; later changes wait for pellucid pins. Wording that
-manipulates, and names that another server has too, are reported; they reject nothing. With
+manipulates, texts that the classifier of this program takes for orders to a model, and names
+that another server has too, are reported; they reject nothing. With
 --review-model, or a review in --config, a language model judges the words too. It gets them
 as data, and no tools. Any answer other than OK rejects the server. An OK is stored, so that
 an unchanged server is not judged again. A command of a configuration is shown, and started

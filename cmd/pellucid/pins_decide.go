@@ -78,7 +78,8 @@ type pinsApproveCmd struct {
 func (pinsApproveCmd) Help() string {
 	return `From now on the item may be seen as it is. A version that the server has replaced
 meanwhile is not approved: the digest says which one was seen. What is blocked is
-approved by its name or digest only.`
+approved by its name or digest only. The digest of a version that was pinned when it was
+first seen says that you have read it: warnings about its words end.`
 }
 
 func (c *pinsApproveCmd) Run(e *env) error {
