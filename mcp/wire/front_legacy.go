@@ -26,6 +26,7 @@ func (x *exchange) legacy(m *Message, version string) {
 		x.initialize(m)
 		return
 	}
+	why := errFull // the session came back each time, and made room for others before the request reached it
 	for range attempts {
 		s, bad := x.session(version, m)
 		if bad == nil && m.Kind == Request && m.Method == methodInitialize {
@@ -54,6 +55,7 @@ func (x *exchange) legacy(m *Message, version string) {
 			return
 		}
 		if !s.survives() {
+			why = errNoSession
 			break
 		}
 		x.f.forget(s)                            // it comes back
@@ -68,7 +70,7 @@ func (x *exchange) legacy(m *Message, version string) {
 		}
 	}
 	m.Release()
-	x.turnAway(asked, errNoSession)
+	x.turnAway(asked, why)
 }
 
 // refuses reports whether a session takes no more requests.
