@@ -116,7 +116,7 @@ func (b *boundary) open(dir *state.Dir, r *rules.Rules, n needs) (err error) {
 		if b.records != nil {
 			o.Evidence = b.records.Held
 		}
-		var x hold.ExceptionOptions
+		x := hold.ExceptionOptions{TwoPersons: b.twoPersons}
 		if b.records != nil {
 			x.Evidence = b.records.Exception
 		}

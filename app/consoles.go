@@ -37,6 +37,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
+	"github.com/pellucid-mcp/pellucid/record/trust"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
@@ -46,7 +47,8 @@ type consoleParts struct {
 	store   *storage.Store
 	records *install.Records // nil: evidence is off
 	sealer  *capture.Sealer
-	flag    string // " --db X", which printed commands need to find the store
+	flag    string      // " --db X", which printed commands need to find the store
+	two     func() bool // a release needs two persons now; nil: only items say so
 }
 
 // options are those of the console without the ways of signing in.
@@ -54,7 +56,7 @@ func (p consoleParts) options() console.Options {
 	o := console.Options{Log: p.log, SignIns: &signin.Book{Store: p.store}, Flag: p.flag, Record: p.record, Held: p.held, Blocked: p.blocked, Counters: p.counters}
 	pins := surface.NewPins(p.store, nil)
 	var queue hold.Options
-	var exceptions hold.ExceptionOptions
+	exceptions := hold.ExceptionOptions{TwoPersons: p.two}
 	if p.records != nil {
 		queue.Evidence, exceptions.Evidence = p.records.Held, p.records.Exception
 	}
@@ -143,8 +145,17 @@ func (p consoleParts) record(_ context.Context, a console.Act) {
 		return
 	}
 	e := &ledger.Event{Time: time.Now(), Kind: ledger.ConsoleUsed, Verdict: a.Did, Rule: string(a.How), Reason: a.Why, Actor: "person"}
-	if a.Person != "" {
-		e.Subjects = []ledger.Subject{{Role: ledger.By, Digest: sha256.Sum256([]byte(a.Person))}}
+	role := ledger.By
+	if a.Did == console.DidRevoke {
+		role = ledger.Principal // who ended the session may be another person
+	}
+	for _, who := range []struct {
+		role ledger.Role
+		name string
+	}{{role, a.Person}, {ledger.By, a.By}} {
+		if who.name != "" {
+			e.Subjects = append(e.Subjects, ledger.Subject{Role: who.role, Digest: sha256.Sum256([]byte(who.name))})
+		}
 	}
 	p.records.Note(e)
 }
@@ -154,8 +165,11 @@ func (b *Gateway) console(r *rules.Rules, who auth.Authenticator) (*console.Cons
 	if r.Console == nil {
 		return nil, nil
 	}
-	o := consoleParts{b.log, b.store, b.records, b.questions(), b.flag}.options()
+	o := consoleParts{b.log, b.store, b.records, b.questions(), b.flag, b.twoPersons}.options()
 	o.Rules, o.Health = b.rules.Load, func() []fleet.Health { return b.fleet.Health() }
+	if o.Latencies = b.meter.Latencies; b.trust != nil {
+		o.Fallen = func() ([]trust.Fallen, bool) { return b.trust.Fallen(time.Now().Unix()), true }
+	}
 	if b.ground != nil {
 		o.Ask = func(ctx context.Context, question string) ([]byte, error) {
 			return b.ground.Ground(ctx, ground.Request{Query: question, Limit: 20})
@@ -268,6 +282,9 @@ func (c *storeConsole) look(ctx context.Context) error {
 	parts.records = records
 	o := parts.options()
 	o.Links = true
+	if records != nil {
+		o.Fallen = (&storeScores{scores: ledgerScores{ledger: parts.store.Ledger(), log: parts.log}}).fallen
+	}
 	note := o.Record
 	o.Record = func(ctx context.Context, a console.Act) {
 		if a.Did == console.DidSignIn && a.How == signin.ByLink {
@@ -285,6 +302,60 @@ func (c *storeConsole) look(ctx context.Context) error {
 	}
 	c.now, c.parts = made, parts
 	return nil
+}
+
+// storeScores are the scores of servers by a log that other processes carry on. A page that asks has the log read, and waits a
+// moment for it: a long log is read once, and what was read is known to the next page.
+type storeScores struct {
+	scores ledgerScores
+
+	mu   sync.Mutex
+	done chan struct{} // of the reading under way; nil: none
+	book *trust.Book   // nil: the log was not read to its end yet
+}
+
+// Times of reading a log for its scores.
+const (
+	scoresWait  = 150 * time.Millisecond // of a page
+	scoresLimit = 2 * time.Minute        // of a reading
+)
+
+func (s *storeScores) fallen() ([]trust.Fallen, bool) {
+	s.mu.Lock()
+	if s.done == nil {
+		s.done = make(chan struct{})
+		go s.read(s.done)
+	}
+	done := s.done
+	s.mu.Unlock()
+	select {
+	case <-done:
+	case <-time.After(scoresWait):
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.book == nil {
+		return nil, false
+	}
+	return s.book.Fallen(time.Now().Unix()), true
+}
+
+func (s *storeScores) read(done chan struct{}) {
+	ctx, stop := context.WithTimeout(context.Background(), scoresLimit)
+	defer stop()
+	f, err := s.scores.open(ctx)
+	if err == nil {
+		err = f.Catch(ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		s.book = f.Book()
+	} else {
+		s.scores.log.Warn("console: the trust scores of servers are not up to date: the ledger cannot be read", "error", err)
+	}
+	s.done = nil
+	close(done)
 }
 
 // ServeHTTP implements http.Handler. A store that is away is told by the page.
@@ -314,8 +385,8 @@ func ConsoleLink(ctx context.Context, s *storage.Store, base, person string) (st
 	return base + console.Base + "link?t=" + secret, nil
 }
 
-// RevokeConsole ends the session of that name, and returns whose it was.
-func RevokeConsole(ctx context.Context, s *storage.Store, kept *install.Records, name string) (person string, err error) {
+// RevokeConsole ends the session of that name for the person by, and returns whose it was.
+func RevokeConsole(ctx context.Context, s *storage.Store, kept *install.Records, name, by string) (person string, err error) {
 	book := &signin.Book{Store: s}
 	all, err := book.List(ctx)
 	if err != nil {
@@ -326,7 +397,7 @@ func RevokeConsole(ctx context.Context, s *storage.Store, kept *install.Records,
 			if err := book.End(ctx, name); err != nil {
 				return "", err
 			}
-			consoleParts{records: kept}.record(ctx, console.Act{Did: console.DidRevoke, How: x.How, Person: x.Person})
+			consoleParts{records: kept}.record(ctx, console.Act{Did: console.DidRevoke, How: x.How, Person: x.Person, By: by})
 			return x.Person, nil
 		}
 	}

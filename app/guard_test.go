@@ -249,7 +249,7 @@ func TestBlockade(t *testing.T) {
 // TestGuardTrailRefuses: what is not a statement of the guard is recorded nowhere.
 func TestGuardTrailRefuses(t *testing.T) {
 	for _, statement := range []string{"", "{}", `{"ID":"../x"}`} {
-		if err := (guardTrail{}).Record(t.Context(), "", []byte(statement)); err == nil {
+		if err := (guardTrail{}).Record(t.Context(), "", []byte(statement), guard.Cost{}); err == nil {
 			t.Errorf("%q is taken", statement)
 		}
 	}

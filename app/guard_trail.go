@@ -27,7 +27,7 @@ type guardTrail struct {
 const guardSource = "guard"
 
 // Record implements guard.Sink.
-func (t guardTrail) Record(_ context.Context, _ string, statement []byte) error {
+func (t guardTrail) Record(_ context.Context, _ string, statement []byte, cost guard.Cost) error {
 	var said struct {
 		ID, Act, Reason, Response string
 	}
@@ -43,6 +43,7 @@ func (t guardTrail) Record(_ context.Context, _ string, statement []byte) error 
 	}
 	return t.records.Require(&ledger.Event{
 		ID: id, Time: time.Now(), Kind: ledger.Counterfactual, Verdict: said.Act, Reason: said.Reason, Rule: said.Response,
+		Numbers:  []ledger.Number{{Name: ledger.ModelCalls, N: cost.Calls}, {Name: ledger.ModelTokens, N: cost.Tokens}, {Name: ledger.TookMillis, N: max(0, cost.Took.Milliseconds())}},
 		Subjects: []ledger.Subject{{Role: ledger.Output, Digest: sha256.Sum256(statement)}},
 	})
 }

@@ -31,7 +31,7 @@ func TestExceptions(t *testing.T) {
 		if covers("read", finding.HiddenTag) {
 			t.Error("covered by nothing")
 		}
-		e, err := mine.Grant(ctx, hold.Exception{Server: "mail", Tool: "read", Code: finding.HiddenTag, By: "ann", Why: "emoji"}, time.Hour)
+		e, err := mine.Grant(ctx, hold.Exception{Server: "mail", Tool: "read", Code: finding.HiddenTag, By: "ann", Why: "emoji"}, time.Hour, false)
 		if err != nil || !hold.ValidID(e.ID) || !e.Until.Equal(now.Add(time.Hour)) {
 			t.Fatalf("%+v, %v", e, err)
 		}
@@ -52,7 +52,7 @@ func TestExceptions(t *testing.T) {
 		if covers("read", finding.HiddenTag) {
 			t.Error("in force after it was revoked")
 		}
-		if _, err := mine.Grant(ctx, hold.Exception{Server: "mail", Code: finding.HiddenTag, Digest: hold.Digest{2}, By: "ann"}, 2*time.Hour); err != nil {
+		if _, err := mine.Grant(ctx, hold.Exception{Server: "mail", Code: finding.HiddenTag, Digest: hold.Digest{2}, By: "ann"}, 2*time.Hour, false); err != nil {
 			t.Error(err)
 		}
 		now = now.Add(time.Second)
@@ -68,7 +68,7 @@ func TestExceptions(t *testing.T) {
 			t.Error("in force after its end")
 		}
 		for i := range 4 {
-			if _, err := mine.Grant(ctx, hold.Exception{Server: "mail", Code: finding.HiddenTag}, time.Hour); (err == nil) != (i < 3) || err != nil && !errors.Is(err, hold.ErrFull) {
+			if _, err := mine.Grant(ctx, hold.Exception{Server: "mail", Code: finding.HiddenTag}, time.Hour, false); (err == nil) != (i < 3) || err != nil && !errors.Is(err, hold.ErrFull) {
 				t.Errorf("%d: %v", i, err)
 			}
 		}
@@ -80,11 +80,11 @@ func TestExceptions(t *testing.T) {
 		}
 		for name, bad := range map[string]hold.Exception{"no server": {Code: finding.HiddenTag}, "no code": {Server: "s"}, "the policy": {Server: "s", Code: finding.Denied},
 			"the form": {Server: "s", Code: finding.ShapeInvalid}, "a long reason": {Server: "s", Code: finding.HiddenTag, Why: string(make([]byte, 201))}} {
-			if _, err := mine.Grant(ctx, bad, time.Hour); err == nil || errors.Is(err, hold.ErrFull) {
+			if _, err := mine.Grant(ctx, bad, time.Hour, false); err == nil || errors.Is(err, hold.ErrFull) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if _, err := mine.Grant(ctx, hold.Exception{Server: "s", Code: finding.HiddenTag}, 366*24*time.Hour); err == nil {
+		if _, err := mine.Grant(ctx, hold.Exception{Server: "s", Code: finding.HiddenTag}, 366*24*time.Hour, false); err == nil {
 			t.Error("longer than a year")
 		}
 		if len(records) < 4 || records[0] != "ann" || records[1] != "annbob" {
@@ -98,7 +98,7 @@ func TestExceptionsOfCancelledReader(t *testing.T) {
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		es := hold.NewExceptions(s, hold.ExceptionOptions{Now: func() time.Time { return day }})
-		if _, err := es.Grant(ctx, hold.Exception{Server: "a", Code: finding.HiddenTag, By: "ann"}, time.Hour); err != nil {
+		if _, err := es.Grant(ctx, hold.Exception{Server: "a", Code: finding.HiddenTag, By: "ann"}, time.Hour, false); err != nil {
 			t.Fatal(err)
 		}
 		covered := func(ctx context.Context) bool {
@@ -136,7 +136,7 @@ func TestExceptionsSwept(t *testing.T) {
 			return len(list)
 		}
 		for range 2 {
-			if _, err := es.Grant(ctx, hold.Exception{Server: "a", Code: finding.HiddenTag, By: "ann"}, 365*24*time.Hour); err != nil {
+			if _, err := es.Grant(ctx, hold.Exception{Server: "a", Code: finding.HiddenTag, By: "ann"}, 365*24*time.Hour, false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -155,6 +155,102 @@ func TestExceptionsSwept(t *testing.T) {
 		}
 		if now = now.Add(365 * 24 * time.Hour); left() != 0 {
 			t.Error("an exception is kept for more than 30 days after its end")
+		}
+	})
+}
+
+// TestExceptionTwoPersons: where two persons are needed, an exception of one counts nowhere: it is proposed, another person
+// confirms it, and its time begins then. One that was granted before two were needed does not count until then either.
+func TestExceptionTwoPersons(t *testing.T) {
+	engines(t, func(t *testing.T, where string) {
+		s := open(t, where, storage.Options{})
+		now, two := day, false
+		var records []string
+		es := hold.NewExceptions(s, hold.ExceptionOptions{Most: 3, Now: func() time.Time { return now }, TwoPersons: func() bool { return two }, Evidence: func(e hold.Exception) ([]byte, error) {
+			records = append(records, e.By+" "+e.Second+" "+e.Until.Format("15:04"))
+			return nil, nil
+		}})
+		covers := func() bool {
+			now = now.Add(2 * time.Second)
+			return es.Covers(ctx, "a", "t", finding.HiddenTag, func() hold.Digest { return hold.Digest{} })
+		}
+		grant := func(proposed bool) hold.Exception {
+			t.Helper()
+			e, err := es.Grant(ctx, hold.Exception{Server: "a", Code: finding.HiddenTag, By: "ann"}, time.Hour, proposed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		}
+		confirm := func(id, by string, want error) {
+			t.Helper()
+			if _, err := es.Confirm(ctx, id, by); !errors.Is(err, want) {
+				t.Errorf("%s: %v, want %v", by, err, want)
+			}
+		}
+
+		old := grant(false)
+		if !covers() {
+			t.Error("of one person, where one is enough")
+		}
+		if two = true; covers() || es.Counts(&old, now) {
+			t.Error("of one person, where two are needed")
+		}
+		confirm(old.ID, "ann", hold.ErrSecond)
+		confirm(heldID(7), "bob", hold.ErrNotFound)
+		if confirm(old.ID, "bob", nil); !covers() {
+			t.Error("confirmed, and does not count")
+		}
+		confirm(old.ID, "eve", hold.ErrDecided)
+		if err := es.Revoke(ctx, old.ID, "ann"); err != nil || covers() {
+			t.Error(err)
+		}
+
+		e := grant(false)
+		if !e.Proposed() || covers() {
+			t.Errorf("%+v", e)
+		}
+		if list, err := es.List(ctx, false); err != nil || len(list) != 1 || !list[0].Proposed() || list[0].Keep != time.Hour {
+			t.Errorf("%+v, %v", list, err)
+		}
+		two = false // it stays proposed
+		if covers() {
+			t.Error("proposed, and counts")
+		}
+		confirm(e.ID, "ann", hold.ErrSecond)
+		now = now.Add(10 * time.Hour)
+		if confirm(e.ID, "bob", nil); !covers() {
+			t.Error("its time does not begin with the confirmation")
+		}
+		if now = now.Add(time.Hour); covers() {
+			t.Error("it does not end")
+		}
+		confirm(e.ID, "eve", hold.ErrDecided)
+
+		taken := grant(true)
+		if err := es.Revoke(ctx, taken.ID, "ann"); err != nil {
+			t.Error(err)
+		}
+		confirm(taken.ID, "bob", hold.ErrDecided)
+		forgotten := grant(true)
+		if _, err := s.Forget(ctx, "ann", nil); err != nil {
+			t.Fatal(err)
+		}
+		confirm(forgotten.ID, "ann", hold.ErrSecond)
+		now = now.Add(31 * 24 * time.Hour)
+		if err := es.Sweep(ctx); err != nil {
+			t.Error(err)
+		}
+		if list, err := es.List(ctx, true); err != nil || len(list) != 0 {
+			t.Errorf("not swept: %+v, %v", list, err)
+		}
+		for i := range 4 { // proposals have a bound as well
+			if _, err := es.Grant(ctx, hold.Exception{Server: "a", Code: finding.HiddenTag, By: "ann"}, time.Hour, true); (err == nil) != (i < 3) {
+				t.Errorf("%d: %v", i, err)
+			}
+		}
+		if len(records) < 5 || records[0] != "ann  13:00" && records[0][:5] != "ann  " || records[2][:8] != "ann bob " {
+			t.Errorf("%q", records)
 		}
 	})
 }

@@ -58,6 +58,7 @@ func (s *Store) Forget(ctx context.Context, principal string, evidence func(hold
 			{&f.Names, `SELECT count(*) FROM held WHERE decider = ?`, `UPDATE held SET decider = '' WHERE decider = ?`},
 			{&f.Names, `SELECT count(*) FROM held WHERE proposer = ?`, `UPDATE held SET proposer = '' WHERE proposer = ?`},
 			{&f.Names, `SELECT count(*) FROM exceptions WHERE granter = ?`, `UPDATE exceptions SET granter = '' WHERE granter = ?`},
+			{&f.Names, `SELECT count(*) FROM exceptions WHERE second = ?`, `UPDATE exceptions SET second = '(erased)' WHERE second = ?`}, // it stays confirmed
 			{&f.Names, `SELECT count(*) FROM exceptions WHERE revoker = ?`, `UPDATE exceptions SET revoker = '' WHERE revoker = ?`},
 			{&f.Names, `SELECT count(*) FROM blocks WHERE lifter = ?`, `UPDATE blocks SET lifter = '' WHERE lifter = ?`},
 		} {

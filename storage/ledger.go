@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
@@ -79,6 +80,23 @@ func (l *Ledger) Waiting(ctx context.Context, limit int) (n int, err error) {
 	err = l.s.query(ctx, func(r *sql.Rows) error { return r.Scan(&n) },
 		`SELECT count(*) FROM (SELECT 1 FROM ledger_pending LIMIT ?) AS first`, limit)
 	return n, l.s.fail(ctx, "count what waits", err)
+}
+
+// Still is for how long the log stands still at now: since when the oldest of the records that wait was stored, by the clock of
+// the process that stored it. It is zero where the log keeps up.
+func (l *Ledger) Still(ctx context.Context, now time.Time) (time.Duration, error) {
+	waiting, err := l.Pending(ctx, 1, 1)
+	if err != nil || len(waiting) == 0 {
+		return 0, err
+	}
+	r, err := ledger.ReadSealed(waiting[0].Record)
+	if err != nil { // the log leaves it out
+		return 0, nil
+	}
+	if age := now.Sub(r.Parsed.Time); age > sequence.StillAfter {
+		return age, nil
+	}
+	return 0, nil
 }
 
 // Head implements sequence.Store.

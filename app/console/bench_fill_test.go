@@ -327,11 +327,11 @@ func (f *filled) asks() map[string][]ask {
 			return "exceptions", form("id", benchID(3*i), "for", "1h", "this", "1", "why", "it is honest")
 		}}},
 		"POST exceptions/{id}": {{what: "revoked", status: see, next: func(i int) (string, url.Values) {
-			x, err := f.exceptions.Grant(f.b.Context(), hold.Exception{Server: "server0", Tool: fmt.Sprint("t", i), Code: finding.HiddenTag, By: "ana", Why: "it is honest"}, time.Hour)
+			x, err := f.exceptions.Grant(f.b.Context(), hold.Exception{Server: "server0", Tool: fmt.Sprint("t", i), Code: finding.HiddenTag, By: "ana", Why: "it is honest"}, time.Hour, false)
 			if err != nil {
 				f.b.Fatal(err)
 			}
-			return "exceptions/" + x.ID, nil
+			return "exceptions/" + x.ID, url.Values{"do": {"end"}}
 		}}},
 		"GET servers":          {{what: "all", path: "servers", paint: true}},
 		"GET servers/{server}": {{what: "of 25 tools", path: "servers/stdio:0", paint: true}, {what: "with 200 changes", path: last, paint: true}},

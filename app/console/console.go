@@ -31,6 +31,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/explain"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
+	"github.com/pellucid-mcp/pellucid/boundary/meter"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/platform/capture"
@@ -38,6 +39,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/captures"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/trust"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
@@ -82,6 +84,12 @@ type Options struct {
 	// console is not that of a gateway.
 	Health func() []fleet.Health
 
+	// Fallen are the servers whose trust is below that of a server at rest; ok is false while the scores are being computed. nil: not
+	// known.
+	Fallen func() (list []trust.Fallen, ok bool)
+	// Latencies are how long each server took to answer this gateway; nil: not known, as with Health.
+	Latencies func() []meter.Latency
+
 	// Journal returns when a wrap without a ledger last wrote a decision into the journal of this machine; zero: never.
 	Journal func() (time.Time, error) // nil: not known
 
@@ -113,6 +121,7 @@ type Console struct {
 	recheck  auth.Rechecker
 	door     func(http.Handler) http.Handler // limits by address
 	live     hub
+	header   header
 	attempts *rate.Limiter // logins that come back from the provider
 	failures *rate.Limiter // tokens and links that are not valid
 
@@ -244,7 +253,11 @@ func (c *Console) endpoint(r route) http.Handler {
 			noRight(who.Role, r.least).write(c, w, q)
 		default:
 			q.who = who
-			r.handle(c, q).write(c, w, q)
+			said := r.handle(c, q)
+			if hr.Method == http.MethodPost {
+				c.header.forget()
+			}
+			said.write(c, w, q)
 		}
 	})
 }

@@ -22,9 +22,15 @@ type grantedView struct {
 	Why    *marked.Text
 	Revoke bool // the person may end it
 	End    Path
+
+	Second   *marked.Name // who confirmed it
+	Proposed bool         // it waits for a second person
+	Lasts    Own          // how long it will last then
+	Stands   bool         // one person has granted it, and it does not count, since two are needed now
+	Confirm  bool         // the person may confirm it
 }
 
-// exceptions lists the exceptions in force for servers that the person sees.
+// exceptions lists the exceptions in force or proposed for servers that the person sees.
 func (c *Console) exceptions(q *request, v *reviewView) error {
 	if c.opt.Exceptions == nil {
 		return nil
@@ -37,6 +43,12 @@ func (c *Console) exceptions(q *request, v *reviewView) error {
 		}
 		g := grantedView{Server: marked.Identifier(e.Server), Tool: nameOf(e.Tool), Code: codeName(e.Code), This: e.Digest != hold.Digest{}, Until: minute(e.Until),
 			By: marked.Identifier(e.By), Revoke: q.who.Administers(e.Server), End: pathTo("exceptions/" + segment(e.ID))}
+		if e.Second != "" {
+			g.Second = nameOf(e.Second)
+		}
+		g.Proposed, g.Lasts = e.Proposed(), lasts(e.Keep)
+		g.Stands = !g.Proposed && !c.opt.Exceptions.Counts(e, q.now)
+		g.Confirm = (g.Proposed || g.Stands) && g.Revoke && e.By != q.who.ID
 		if e.Why != "" {
 			why := marked.Of(e.Why)
 			g.Why = &why
@@ -83,18 +95,19 @@ func (c *Console) grantException(q *request) answer {
 	if can, _ := c.grantable(q, &it); !known || !can {
 		return state{status: http.StatusBadRequest, title: "Nothing was granted", says: "No exception can be granted for what has held this item.", why: "Change the rule in the configuration."}
 	}
-	if _, err := c.opt.Exceptions.Grant(q.Context(), x, keep); err != nil {
+	x, err = c.opt.Exceptions.Grant(q.Context(), x, keep, it.People > 1)
+	if err != nil {
 		return failed(err)
 	}
-	return seeOther(pathTo("review/"+segment(it.ID), "told", c.told.put(q.who.ID, toldView{Granted: true, Until: minute(q.now.Add(keep))})))
+	return seeOther(pathTo("review/"+segment(it.ID), "told", c.told.put(q.who.ID, toldView{Granted: true, Waits: x.Proposed(), Until: minute(x.Until)})))
 }
 
 func cutWhy(s string) string {
 	return strings.ToValidUTF8(s[:min(len(s), hold.MaxWhy)], "")
 }
 
-// revokeException ends an exception.
-func (c *Console) revokeException(q *request) answer {
+// changeException confirms or ends an exception.
+func (c *Console) changeException(q *request) answer {
 	if c.opt.Exceptions == nil {
 		return noQueue()
 	}
@@ -105,7 +118,15 @@ func (c *Console) revokeException(q *request) answer {
 	case !q.who.Administers(x.Server):
 		return notYours()
 	}
-	if err := c.opt.Exceptions.Revoke(q.Context(), x.ID, q.who.ID); err != nil {
+	switch q.PostFormValue("do") {
+	case "confirm":
+		_, err = c.opt.Exceptions.Confirm(q.Context(), x.ID, q.who.ID)
+	case "end":
+		err = c.opt.Exceptions.Revoke(q.Context(), x.ID, q.who.ID)
+	default:
+		return notFound()
+	}
+	if err != nil {
 		return failed(err)
 	}
 	return seeOther(pathTo("review"))

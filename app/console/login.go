@@ -27,13 +27,14 @@ type Act struct {
 	Did    string // "signed-in", "signed-out", "refused", "exported" or DidRevoke
 	How    signin.How
 	Person string // "": not known
+	By     string // of DidRevoke: who ended the session of Person; "": the configuration did
 	Why    string // of a refusal: a word of ours
 }
 
 // Acts that packages beside this one record or watch.
 const (
 	DidSignIn = "signed-in"
-	DidRevoke = "revoked" // by an operator who ends a session, or by the configuration; the person is the one whose session it was
+	DidRevoke = "revoked" // the session of Person
 )
 
 // Acts and reasons that are recorded.

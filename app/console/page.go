@@ -80,6 +80,7 @@ type frameView struct {
 	Role     Own
 	Find     bool         // there is a page that finds
 	Query    marked.Plain // what the person looks for
+	Lines    []lineView   // how the gateway is
 	View     view
 }
 
@@ -105,6 +106,7 @@ func (p pageAnswer) write(c *Console, w http.ResponseWriter, q *request) {
 		SignedIn: q.who.Role >= Viewer, Find: q.who.Role >= Viewer && c.has(findPath)}
 	if f.SignedIn {
 		f.Who, f.Role, f.Rail = marked.Identifier(q.who.ID), q.who.Role.Name(), c.rail(q)
+		f.Lines = c.lines(q)
 		if f.Find {
 			f.Query = marked.Spelled(q.URL.Query().Get("q"))
 		}

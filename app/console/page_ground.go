@@ -33,6 +33,7 @@ type groundView struct {
 	Withheld     []withheldView
 	CutClaims    bool
 	CutMore      bool
+	Graph        *graphView // nil: nothing was composed
 }
 
 func (groundView) template() string { return "grounding" }
@@ -102,6 +103,7 @@ func (c *Console) grounding(q *request) answer {
 		return failed(err)
 	}
 	v.fill(a)
+	v.Graph = newGraph(a, c.opt.Ledger != nil)
 	return page("Grounding", v)
 }
 

@@ -85,8 +85,9 @@ func (itemView) template() string { return "item" }
 
 // A keptView is the record of an item.
 type keptView struct {
-	Index Own // "": it is not in the log yet
-	To    Path
+	Index  Own // "": it is not in the log yet
+	To     Path
+	Export Path // "": the person may not have the case
 }
 
 type hiddenView struct {
@@ -124,6 +125,7 @@ type scoreView struct {
 type exceptView struct {
 	N, Digests, Principals, Waiting, Mixed, Looked Own
 	None                                           bool
+	Two                                            bool // another person has to confirm it
 	Action                                         Path
 	ID                                             marked.Plain
 }
@@ -234,6 +236,9 @@ func (c *Console) kept(q *request, it *hold.Item, v *itemView) error {
 		return err
 	}
 	v.Kept.Index = count(e.Index)
+	if c.opt.Case != nil && q.who.Decides(it.Server) {
+		v.Kept.Export = pathTo(findPath + "/" + id.String() + "/case")
+	}
 	return nil
 }
 
@@ -351,7 +356,7 @@ func (c *Console) askItem(q *request, it *hold.Item, list url.Values, v *itemVie
 			return err
 		}
 		v.Except = &exceptView{N: things(seen.N, "item"), Digests: things(seen.Digests, "different result"), Principals: things(seen.Principals, "principal"),
-			Waiting: count(int64(seen.Waiting)), Mixed: count(int64(seen.Mixed)), Looked: count(int64(seen.Looked)), None: seen.N == 0,
+			Waiting: count(int64(seen.Waiting)), Mixed: count(int64(seen.Mixed)), Looked: count(int64(seen.Looked)), None: seen.N == 0, Two: it.People > 1,
 			Action: pathTo("exceptions"), ID: marked.Spelled(it.ID)}
 	}
 	return nil

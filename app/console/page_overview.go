@@ -47,6 +47,10 @@ type overviewView struct {
 	Servers []serverSum
 	Others  []otherView
 	Log     []factView
+	Trust   trustView
+	Meters  bool // latencies are known
+	Latency []latencyRow
+	Faster  Own // servers that are left out; "": all are there
 }
 
 func (overviewView) template() string { return "overview" }
@@ -114,15 +118,6 @@ type serverSum struct {
 	Cells []cellView
 }
 
-// An otherView is the records of a kind by verdict: of classifiers, or of the guard.
-type otherView struct {
-	Title Own
-	None  Own // what it says where there are none
-	Rows  []facetRow
-	All   Own
-	To    Path
-}
-
 func (c *Console) overview(q *request) answer {
 	at := slices.IndexFunc(spans, func(s struct {
 		name Own
@@ -151,10 +146,17 @@ func (c *Console) overview(q *request) answer {
 		}
 		v.Journal = last.After(w.Since)
 	}
+	v.Trust, v.Meters, v.Latency = c.fallen(q.who), c.opt.Latencies != nil, c.latencies(q.who)
+	if n := len(v.Latency) - mostServers; n > 0 {
+		v.Latency, v.Faster = v.Latency[:mostServers], things(n, "more server")
+	}
 	if c.opt.Ledger == nil {
 		return page("Overview", v)
 	}
 	err := c.opt.Ledger.View(q.Context(), func(x *storage.View) error { return v.read(c, x, q.who, w) })
+	if err == nil && q.who.AllServers { // a decision of the guard is about no server
+		err = v.cost(q.Context(), c.opt.Ledger, w)
+	}
 	if err == nil {
 		err = v.log(q.Context(), c.opt.Ledger, q.now)
 	}
@@ -408,36 +410,6 @@ func (v *overviewView) servers(c *Console, x *storage.View, f index.Filter) erro
 		}
 		row.Cells = append(row.Cells, cellView{N: count(rest), None: rest == 0})
 		v.Servers = append(v.Servers, row)
-	}
-	return nil
-}
-
-// others are the records of classifiers and of the guard.
-func (v *overviewView) others(x *storage.View, f index.Filter) error {
-	for _, kind := range []struct {
-		kind        ledger.Kind
-		title, none Own
-	}{{ledger.Classified, "Classifiers", "No classifier has judged a result in this time."}, {ledger.Counterfactual, "Guard", "The guard has tested no call in this time."}} {
-		of := f
-		of.Kinds = []ledger.Kind{kind.kind}
-		sums, err := x.Sums(&of, storage.By{Verdict: true})
-		if err != nil {
-			return err
-		}
-		slices.SortFunc(sums, func(a, b storage.Sum) int { return orderVerdicts(a.Verdict, b.Verdict) })
-		out, total := otherView{Title: kind.title, None: kind.none, To: recordsPath(of)}, int64(0)
-		for _, s := range sums {
-			total += s.N
-			to := of
-			row := facetRow{Name: marked.Identifier(cmp.Or(s.Verdict, "none")), N: count(s.N)}
-			if s.Verdict != "" {
-				to.Verdicts = []string{s.Verdict}
-				row.To = recordsPath(to)
-			}
-			out.Rows = append(out.Rows, row)
-		}
-		out.All = count(total)
-		v.Others = append(v.Others, out)
 	}
 	return nil
 }

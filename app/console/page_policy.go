@@ -124,7 +124,7 @@ func (c *Console) policyWith(q *request, tried *triedView) answer {
 			return failed(err)
 		}
 		for i := range list {
-			if e := &list[i]; q.who.Sees(e.Server) {
+			if e := &list[i]; q.who.Sees(e.Server) && c.opt.Exceptions.Counts(e, q.now) {
 				by := marked.Identifier(e.By)
 				v.Exceptions = append(v.Exceptions, exceptionView{Server: marked.Identifier(e.Server), Tool: marked.Identifier(e.Tool), AllTools: e.Tool == "",
 					Code: codeName(e.Code), Until: minute(e.Until), Why: marked.Of(e.Why), By: &by, This: e.Digest != hold.Digest{}})

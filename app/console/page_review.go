@@ -16,7 +16,7 @@ var reviewRoutes = []route{
 	{pattern: "GET review/{id}", least: Reviewer, handle: (*Console).item},
 	{pattern: "POST review/{id}", least: Reviewer, handle: (*Console).decideHeld},
 	{pattern: "POST exceptions", least: Admin, handle: (*Console).grantException},
-	{pattern: "POST exceptions/{id}", least: Admin, handle: (*Console).revokeException},
+	{pattern: "POST exceptions/{id}", least: Admin, handle: (*Console).changeException},
 }
 
 // groupPage is the number of groups or items on a page of the queue.

@@ -15,6 +15,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/pinview"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
+	"github.com/pellucid-mcp/pellucid/record/index"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
 )
 
 var serverRoutes = []route{
@@ -172,6 +174,37 @@ func (c *Console) pinOf(q *request) (x pinOfPath, no answer) {
 		x.Names = q.who.seen(x.Names)
 		return x, nil
 	}
+	return c.pinNamed(q)
+}
+
+// pinNamed finds the pin of a server by its name, as records and meters call it. Where nothing is pinned of it, its records are
+// what there is to see.
+func (c *Console) pinNamed(q *request) (x pinOfPath, no answer) {
+	name := q.PathValue("server")
+	if !q.who.Sees(name) {
+		return x, notFound()
+	}
+	for _, place := range c.opt.Pins {
+		keys, err := place.List(q.Context())
+		if err != nil {
+			return x, failed(err)
+		}
+		for _, key := range keys {
+			pin, err := place.Get(q.Context(), key)
+			if err == nil && slices.Contains(pin.Names, name) {
+				return x, seeOther(pathTo("servers/" + segment(pin.Server)))
+			}
+		}
+	}
+	if q.Method == http.MethodGet && c.opt.Ledger != nil && len(name) <= 256 && name != "" {
+		n, err := c.opt.Ledger.List(q.Context(), sequence.Filter{Server: name, Limit: 1})
+		if err != nil && !errors.Is(err, sequence.ErrNoLog) {
+			return x, failed(err)
+		}
+		if len(n) > 0 {
+			return x, seeOther(recordsPath(index.Filter{Servers: []string{name}}))
+		}
+	}
 	return x, notFound()
 }
 
@@ -193,6 +226,9 @@ type serverView struct {
 	Waiting   Own
 	Items     []itemGroup
 	History   historyView
+	Meters    bool // latencies are known
+	Latency   []latencyRow
+	Faster    Own // of the part about latency: none is left out here
 }
 
 func (serverView) template() string { return "server" }
@@ -251,6 +287,8 @@ func (c *Console) server(q *request) answer {
 	}
 	v.changes(q, &pin.Pin)
 	v.Items = itemGroups(&pin.Pin)
+	v.Meters = c.opt.Latencies != nil
+	v.Latency = c.latencies(q.who, append([]string{}, pin.Names...)...)
 	var err error
 	if v.History, err = c.history(q.Context(), pin.Names); err != nil {
 		return failed(err)

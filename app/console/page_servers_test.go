@@ -198,7 +198,7 @@ func serverPages() []testPage {
 			o.Exceptions = hold.NewExceptions(g.store, hold.ExceptionOptions{})
 		}, fill: func(t testing.TB, g *testConsole) {
 			for _, text := range hostile[:4] {
-				if _, err := g.opt.Exceptions.Grant(t.Context(), hold.Exception{Server: "mail", Code: finding.HiddenTag, By: "ana", Why: text}, time.Hour); err != nil {
+				if _, err := g.opt.Exceptions.Grant(t.Context(), hold.Exception{Server: "mail", Code: finding.HiddenTag, By: "ana", Why: text}, time.Hour, false); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -121,7 +121,7 @@ func TestBrowserReviewPages(t *testing.T) {
 		if i == 1 {
 			x.Digest[0] = 1
 		}
-		if _, err := r.es.Grant(t.Context(), x, 24*time.Hour); err != nil {
+		if _, err := r.es.Grant(t.Context(), x, 24*time.Hour, false); err != nil {
 			t.Fatal(err)
 		}
 	}

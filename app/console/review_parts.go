@@ -27,6 +27,7 @@ type toldView struct {
 	Second   bool // a second person is needed
 	Sealed   bool // it is encrypted
 	Granted  bool // an exception
+	Waits    bool // for a second person
 	Until    Own
 }
 

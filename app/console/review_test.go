@@ -59,7 +59,7 @@ func withQueue(t testing.TB, r *reviewed) func(*testConsole, *Options) {
 				}
 				return nil, nil
 			}})
-		r.es = hold.NewExceptions(g.store, hold.ExceptionOptions{Now: now})
+		r.es = hold.NewExceptions(g.store, hold.ExceptionOptions{Now: now, TwoPersons: func() bool { return r.two }})
 		o.Queue, o.Exceptions, o.Captures, o.Sealer, o.Now = r.queue, r.es, g.store, by, now
 	}
 }
@@ -539,12 +539,74 @@ func TestReviewException(t *testing.T) {
 		t.Errorf("a time that is not offered: %d", res.StatusCode)
 	}
 	_, page = r.get("review")
-	contains(t, "in force", page, "Exceptions in force", "one result, until ", `by <bdi dir="ltr">ana</bdi>: emoji`, "End it")
-	if res, _ := r.post("exceptions/"+list[0].ID, nil); res.StatusCode != http.StatusSeeOther {
+	contains(t, "in force", page, "<h2>Exceptions</h2>", "one result, until ", `by <bdi dir="ltr">ana</bdi>: emoji`, "End it")
+	if res, _ := r.post("exceptions/"+list[0].ID, url.Values{"do": {"end"}}); res.StatusCode != http.StatusSeeOther {
 		t.Errorf("%d", res.StatusCode)
 	}
 	if x, err := r.es.Get(t.Context(), list[0].ID); err != nil || x.Revoked.IsZero() {
 		t.Errorf("%+v, %v", x, err)
+	}
+}
+
+// TestReviewExceptionTwoPersons: where a release needs two persons, so does an exception, of an item that was held so and of each
+// one while the setting is on; the first person cannot confirm it, and the page says that it is not in force.
+func TestReviewExceptionTwoPersons(t *testing.T) {
+	r := newReviewed(t)
+	plain := r.hold(0)
+	r.two = true
+	two := r.hold(1)
+	_, page := r.get("review/" + two + "?ask=except")
+	contains(t, "the form", page, "It needs two persons, as the release does", ">Propose</button>")
+	for id, setting := range map[string]bool{two: false, plain: true} {
+		r.two = setting
+		r.as(admin)
+		res, _ := r.post("exceptions", url.Values{"id": {id}, "for": {"24h"}})
+		_, page = r.get(strings.TrimPrefix(res.Header.Get("Location"), Base))
+		contains(t, "proposed", page, "The exception is proposed, and not in force")
+		list, err := r.es.List(t.Context(), false)
+		if err != nil || len(list) != 1 || !list[0].Proposed() || list[0].By != "ana" {
+			t.Fatalf("%+v, %v", list, err)
+		}
+		_, page = r.get("review")
+		contains(t, "the list", page, "<b>proposed</b> for 24 h, not in force")
+		if strings.Contains(page, "Confirm</button>") {
+			t.Error("the person who has proposed it is offered to confirm it")
+		}
+		confirm := func() int {
+			res, _ := r.post("exceptions/"+list[0].ID, url.Values{"do": {"confirm"}})
+			return res.StatusCode
+		}
+		if got := confirm(); got != http.StatusConflict {
+			t.Errorf("the same person: %d", got)
+		}
+		r.as(Person{ID: "rob", Role: Reviewer, AllServers: true})
+		if got := confirm(); got != http.StatusForbidden {
+			t.Errorf("a reviewer: %d", got)
+		}
+		r.as(Person{ID: "bob", Role: Admin, AllServers: true})
+		_, page = r.get("review")
+		contains(t, "another person", page, "Confirm</button>")
+		if got := confirm(); got != http.StatusSeeOther {
+			t.Errorf("another person: %d", got)
+		}
+		_, page = r.get("review")
+		contains(t, "in force", page, `by <bdi dir="ltr">ana</bdi> and <bdi dir="ltr">bob</bdi>`, "until ")
+		if got := confirm(); got != http.StatusConflict {
+			t.Errorf("twice: %d", got)
+		}
+		if err := r.es.Revoke(t.Context(), list[0].ID, "bob"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.two = false
+	if _, err := r.es.Grant(t.Context(), hold.Exception{Server: "mail", Code: finding.HiddenTag, By: "eve"}, time.Hour, false); err != nil {
+		t.Fatal(err)
+	}
+	r.two = true
+	_, page = r.get("review")
+	contains(t, "of one person", page, "<b>does not count</b>: two persons are needed", "Confirm</button>")
+	if res, _ := r.post("exceptions/"+strings.Repeat("0", 32), url.Values{"do": {"confirm"}}); res.StatusCode != http.StatusNotFound {
+		t.Errorf("none: %d", res.StatusCode)
 	}
 }
 

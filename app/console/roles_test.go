@@ -73,7 +73,7 @@ func newRolesTest(t *testing.T) *rolesTest {
 			r.digest = it.PendingDigest()
 		}
 	}
-	x, err := r.es.Grant(t.Context(), hold.Exception{Server: "hr", Tool: "read", Code: finding.HiddenTag, By: "ana", Why: "x"}, time.Hour)
+	x, err := r.es.Grant(t.Context(), hold.Exception{Server: "hr", Tool: "read", Code: finding.HiddenTag, By: "ana", Why: "x"}, time.Hour, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func (r *rolesTest) rows() map[string][]roleRow {
 		"GET review":                   {{path: "review", shows: "2 items, in 2 groups"}, {path: "review?group=none", shows: "/console/review/" + r.held}, {path: "review?server=hr&group=server", shows: "1 item, in 1 group"}},
 		"GET review/{id}":              {{path: "review/" + r.held, needs: Reviewer, shows: heldSecret}, {path: "review/" + r.kept, needs: Reviewer, shows: capturedSecret}},
 		"POST exceptions":              {{path: "exceptions", form: url.Values{"id": {r.held}, "for": {"24h"}, "why": {"x"}}, needs: Admin}},
-		"POST exceptions/{id}":         {{path: "exceptions/" + r.exception, form: url.Values{}, needs: Admin}},
+		"POST exceptions/{id}":         {{path: "exceptions/" + r.exception, form: url.Values{"do": {"end"}}, needs: Admin}},
 		"POST servers/{server}/decide": {{path: "servers/stdio:hr/decide", form: url.Values{"verb": {"approve"}, "digest": {r.digest.String()}}, needs: Reviewer}},
 		"POST guard/{id}/decide":       {{path: "guard/" + guardID + "/decide", form: url.Values{"verb": {"deny"}}, needs: Reviewer}},
 		"POST review":                  {{path: "review", form: url.Values{"do": {"deny"}, "sel": {"code=hidden-tag"}, "n": {"1"}, "asof": {asof}}}},

@@ -97,6 +97,8 @@ func failed(err error) answer {
 		return notFound()
 	case errors.Is(err, hold.ErrMany):
 		return state{status: http.StatusBadRequest, title: "Too many", says: "More items are selected than can be decided about at once: 1,000,000. Nothing was decided.", why: "Narrow the filter, and decide about its parts.", kind: "held"}
+	case errors.Is(err, hold.ErrSecond):
+		return state{status: http.StatusConflict, title: "Another person is needed", says: "This needs two persons, and the first one is you. Nothing was changed.", kind: "held"}
 	case errors.Is(err, hold.ErrDecided):
 		return state{status: http.StatusConflict, title: "Decided already", says: "Another reviewer decided this before you, or it has expired. Your decision was not carried out.", kind: "held"}
 	case errors.Is(err, ground.ErrUnavailable), errors.Is(err, ground.ErrBusy), errors.Is(err, context.DeadlineExceeded):

@@ -78,18 +78,14 @@ func (x *examiner) lost(ctx context.Context, dir *state.Dir, l *storage.Ledger, 
 
 // still says since when records wait, by the clock of the process that stored the oldest of them.
 func (x *examiner) still(ctx context.Context, l *storage.Ledger, head sequence.Head, name string) {
-	waiting, err := l.Pending(ctx, 1, 1)
-	if err != nil {
+	age, err := l.Still(ctx, time.Now())
+	switch {
+	case err != nil:
 		x.report.add("log", Failed, "%s: %v", name, err)
 		return
-	}
-	if len(waiting) == 1 {
-		if r, err := ledger.ReadSealed(waiting[0].Record); err == nil {
-			if age := time.Since(r.Parsed.Time); age > sequence.StillAfter {
-				x.report.add("log", Failed, "%s: stands still: records have been waiting for %s: no process that has its key adds them", name, age.Round(time.Second))
-				return
-			}
-		}
+	case age > 0:
+		x.report.add("log", Failed, "%s: stands still: records have been waiting for %s: no process that has its key adds them", name, age.Round(time.Second))
+		return
 	}
 	x.report.add("log", OK, "%s: %s", name, terminal.Plural(int(head.Size), "record"))
 }

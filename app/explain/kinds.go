@@ -113,6 +113,8 @@ func sentence(st *ledger.Statement, source string) string {
 		return classifierSentence(st)
 	case st.Kind == ledger.PolicyDecided && st.Rule == hold.RuleException && st.Verdict == "revoked":
 		return "A reviewer ended an exception for " + source + ": results in which " + st.Reason + " is found are held again."
+	case st.Kind == ledger.PolicyDecided && st.Rule == hold.RuleException && st.Verdict == "proposed":
+		return "A reviewer proposed an exception for " + source + " and " + st.Reason + "; another reviewer has to confirm it."
 	case st.Kind == ledger.PolicyDecided && st.Rule == hold.RuleException:
 		return "A reviewer granted an exception for " + source + ": results in which " + st.Reason + " is found pass for a time."
 	case st.Kind == ledger.PolicyDecided && st.Rule == hold.RuleTwoPersons:

@@ -3,21 +3,31 @@
 package evidence
 
 import (
+	"time"
+
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
-// Exception words that a reviewer has granted or revoked an exception: hold.ExceptionOptions.Evidence.
+// Exception words that a reviewer has proposed, granted or revoked an exception: hold.ExceptionOptions.Evidence.
 func (r *Recorder) Exception(x hold.Exception) ([]byte, error) {
 	e := &ledger.Event{Kind: ledger.PolicyDecided, Time: x.Since, Server: x.Server, Tool: x.Tool, Rule: hold.RuleException, Actor: "person", Verdict: "granted",
-		Reason: string(x.Code), Numbers: []ledger.Number{{Name: "until", N: x.Until.Unix()}}}
+		Reason: string(x.Code)}
+	if !x.Until.IsZero() {
+		e.Numbers = []ledger.Number{{Name: "until", N: x.Until.Unix()}}
+	}
 	if id, err := ledger.ParseID(x.ID); err == nil {
 		e.Of = id
 	}
 	e.Subjects = digests(e.Subjects, ledger.Received, x.Digest)
 	by := x.By
-	if !x.Revoked.IsZero() {
+	switch {
+	case !x.Revoked.IsZero():
 		e.Verdict, e.Time, by = "revoked", x.Revoked, x.Revoker
+	case x.Proposed():
+		e.Verdict, e.Numbers = "proposed", []ledger.Number{{Name: "seconds", N: int64(x.Keep / time.Second)}}
+	case x.Second != "":
+		e.Time, by = time.Now(), x.Second
 	}
 	e.Subjects = names(e.Subjects, ledger.By, by)
 	return r.Seal(e)

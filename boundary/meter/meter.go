@@ -57,6 +57,7 @@ type Meter struct {
 	meter    metric.Meter
 	i        instruments
 	labels   labels
+	answers  answers
 	rules    atomic.Pointer[string]
 
 	traces *sdktrace.TracerProvider // nil: no traces

@@ -168,19 +168,27 @@ func (c *consoleListCmd) Run(e *env) error {
 }
 
 type consoleRevokeCmd struct {
-	stateDB
+	reviewerFlags
 	Name string `arg:"" help:"Name of the session: the 16 hexadecimal digits that list prints."`
 }
 
 func (c *consoleRevokeCmd) Run(e *env) error {
 	return c.DB.With(func(ctx context.Context, s *storage.Store, kept *install.Records) error {
-		person, err := app.RevokeConsole(ctx, s, kept, c.Name)
+		person, err := app.RevokeConsole(ctx, s, kept, c.Name, c.who(e))
 		if errors.Is(err, signin.ErrNone) {
 			return errors.New("console: no such session, or it is over: pellucid console sessions list has those that go on")
 		}
-		if err == nil {
-			fmt.Fprintf(e.Stderr, "The session of %s has ended.\n", terminal.Inline(person))
+		switch {
+		case err != nil:
+			return err
+		case c.JSON:
+			return terminal.WriteJSON(e.Stdout, struct {
+				Name   string `json:"name"`
+				Person string `json:"person"`
+				By     string `json:"by"`
+			}{c.Name, person, c.who(e)})
 		}
-		return err
+		fmt.Fprintf(e.Stderr, "The session of %s has ended.\n", terminal.Inline(person))
+		return nil
 	})
 }

@@ -3,12 +3,27 @@
 package main
 
 import (
+	"errors"
+
+	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 )
 
 // stateDB says where the database of the gateway is: with its queue, pins and log.
 type stateDB struct {
 	DB install.Database `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Database of the queue: a postgres:// URL, or the path of an SQLite file (default: $$${env}, or pellucid.db in the state directory)."`
+}
+
+// listed is what an error means to a verb that lists: where nothing was kept yet in the database of the state directory, the list is
+// empty; a database that was named and is not there is a mistake.
+func (d *stateDB) listed(err error) error {
+	switch {
+	case !errors.Is(err, install.ErrNoStore):
+		return err
+	case d.DB != "":
+		return exit.With(exit.Config, err)
+	}
+	return nil
 }
 
 // pinDB says where the pins are.

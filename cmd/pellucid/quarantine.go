@@ -28,6 +28,7 @@ type quarantineCmd struct {
 	Deny    quarantineDenyCmd    `cmd:"" help:"Deny an item, or all that flags select: they are never delivered."`
 
 	Except     quarantineExceptCmd     `cmd:"" help:"Let results pass for a time although a code is found in them."`
+	Confirm    quarantineConfirmCmd    `cmd:"" help:"Confirm an exception that another person has proposed."`
 	Exceptions quarantineExceptionsCmd `cmd:"" help:"List the exceptions that reviewers have granted."`
 
 	Blocks quarantineBlocksCmd `cmd:"" help:"List the blocked sources: their text has taken control of a model."`
@@ -118,7 +119,7 @@ func (c *quarantineListCmd) Run(e *env) error {
 		}
 		return err
 	})
-	if err != nil && !errors.Is(err, install.ErrNoStore) {
+	if err := c.listed(err); err != nil {
 		return err
 	}
 	if c.JSON {

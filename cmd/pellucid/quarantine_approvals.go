@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/review"
@@ -42,7 +41,7 @@ func (c *quarantineApprovalsCmd) Run(e *env) error {
 		list, err = as.List(ctx, c.All)
 		return err
 	})
-	if err != nil && !errors.Is(err, install.ErrNoStore) {
+	if err := c.listed(err); err != nil {
 		return err
 	}
 	if c.JSON {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/review"
@@ -32,7 +31,7 @@ func (c *quarantineBlocksCmd) Run(e *env) error {
 		list, err = bs.List(ctx, c.All)
 		return err
 	})
-	if err != nil && !errors.Is(err, install.ErrNoStore) {
+	if err := c.listed(err); err != nil {
 		return err
 	}
 	if c.JSON {

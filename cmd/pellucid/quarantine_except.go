@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
-	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/review"
@@ -34,7 +33,11 @@ func (quarantineExceptCmd) Help() string {
 what was found, as where no rule holds them. Other codes and rules hold them as before. Before it is
 granted, the verb says what it would have let through in the last seven days. It takes effect at every
 process of the store within a second, is in the record, and is listed by pellucid quarantine exceptions;
-pellucid quarantine revoke ends it. Items that wait already stay.`
+pellucid quarantine revoke ends it. Items that wait already stay.
+
+Where quarantine: {two_persons: true} was set when such items were held, the exception is only proposed, and
+pellucid quarantine confirm of another person puts it in force. A gateway that has this setting counts no
+exception that only one person has granted.`
 }
 
 // Validate is called by kong; its error is one of usage.
@@ -68,6 +71,7 @@ func (c *quarantineExceptCmd) Run(e *env) error {
 	}
 	return unknown(c.DB.WithExceptions(func(ctx context.Context, es *hold.Exceptions, q *hold.Queue) error {
 		x := hold.Exception{Server: c.Server, Tool: c.Tool, Code: finding.Code(c.Code), Why: c.Why, By: c.who(e)}
+		two := false
 		if c.ItemArg != "" {
 			it, err := q.Get(ctx, c.ItemArg)
 			if err != nil {
@@ -76,7 +80,7 @@ func (c *quarantineExceptCmd) Run(e *env) error {
 			if x.Server, x.Tool, x.Code = it.Server, it.Tool, it.Code; it.IsCall() || !hold.Exceptable(it.Code) {
 				return errors.New("quarantine: no exception can be granted for what has held this item: change its rule")
 			}
-			if c.This {
+			if two = it.People > 1; c.This {
 				x.Digest = it.Digest
 			}
 		}
@@ -90,15 +94,23 @@ func (c *quarantineExceptCmd) Run(e *env) error {
 		}
 		if !c.Yes {
 			unasked := exit.With(exit.Usage, errors.New("quarantine: there is no terminal to ask: say --yes"))
-			if err := e.agrees("Grant the exception until "+terminal.Minute(time.Now().Add(keep))+"?", unasked, exit.With(exit.Usage, errors.New("quarantine: nothing was granted"))); err != nil {
+			question := "Grant the exception until " + terminal.Minute(time.Now().Add(keep)) + "?"
+			if two || seen.Two {
+				question = "Propose the exception? Another person has to confirm it."
+			}
+			if err := e.agrees(question, unasked, exit.With(exit.Usage, errors.New("quarantine: nothing was granted"))); err != nil {
 				return err
 			}
 		}
-		if x, err = es.Grant(ctx, x, keep); err != nil {
+		if x, err = es.Grant(ctx, x, keep, two || seen.Two); err != nil {
 			return err
 		}
 		if c.JSON {
 			return terminal.WriteJSON(e.Stdout, review.NewException(&x))
+		}
+		if x.Proposed() {
+			fmt.Fprintf(e.Stdout, "Proposed. It needs two persons: it is in force once another one says pellucid quarantine confirm %s.\n", x.ID)
+			return nil
 		}
 		fmt.Fprintf(e.Stdout, "Granted until %s. pellucid quarantine revoke %s ends it.\n", terminal.Minute(x.Until), x.ID)
 		return nil
@@ -122,6 +134,31 @@ func foreseen(x *hold.Exception, f *hold.Foreseen) string {
 	return s
 }
 
+type quarantineConfirmCmd struct{ decideFlags }
+
+func (quarantineConfirmCmd) Help() string {
+	return `Where two persons are needed, an exception that one of them has proposed is in force once another one has
+confirmed it; its time begins then. Read pellucid quarantine exceptions first. The argument is its id.`
+}
+
+func (c *quarantineConfirmCmd) Run(e *env) error {
+	return c.DB.WithExceptions(func(ctx context.Context, es *hold.Exceptions, _ *hold.Queue) error {
+		x, err := es.Confirm(ctx, c.ID, c.who(e))
+		switch {
+		case errors.Is(err, hold.ErrNotFound):
+			return errors.New("quarantine: no such exception: pellucid quarantine exceptions lists them")
+		case errors.Is(err, hold.ErrSecond):
+			return errors.New("quarantine: this person has proposed the exception: another one has to confirm it")
+		case err != nil:
+			return err
+		case c.JSON:
+			return terminal.WriteJSON(e.Stdout, review.NewException(&x))
+		}
+		fmt.Fprintf(e.Stdout, "Confirmed. It is in force until %s. pellucid quarantine revoke %s ends it.\n", terminal.Minute(x.Until), x.ID)
+		return nil
+	})
+}
+
 type quarantineExceptionsCmd struct {
 	stateDB
 	All  bool `help:"Also list exceptions that have ended."`
@@ -139,7 +176,7 @@ func (c *quarantineExceptionsCmd) Run(e *env) error {
 		list, err = es.List(ctx, c.All)
 		return err
 	})
-	if err != nil && !errors.Is(err, install.ErrNoStore) {
+	if err := c.listed(err); err != nil {
 		return err
 	}
 	if c.JSON {

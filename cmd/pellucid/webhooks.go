@@ -57,7 +57,7 @@ func (c *webhooksListCmd) Run(e *env) error {
 		list, err = s.ListMessages(ctx, c.Limit)
 		return err
 	})
-	if err != nil && !errors.Is(err, install.ErrNoStore) {
+	if err := c.listed(err); err != nil {
 		return err
 	}
 	if c.JSON {

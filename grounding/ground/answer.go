@@ -34,7 +34,17 @@ type answerMeta struct {
 			Verdict    attest.Verdict `json:"verdict"`
 			Validators int            `json:"validator_count"`
 		} `json:"tallies"`
+		Votes   []AnswerVote `json:"votes"`
+		Omitted int          `json:"votes_omitted"`
 	} `json:"explanation"`
+}
+
+// An AnswerVote says what became of one attestation on the claim.
+type AnswerVote struct {
+	Hash      string           `json:"id"`
+	Validator string           `json:"validator_did"`
+	Verdict   attest.Verdict   `json:"verdict"`
+	Reason    consensus.Reason `json:"reason"`
 }
 
 // ParseAnswer reads an envelope that an Adapter of this version has made. It checks

@@ -43,7 +43,7 @@ func newDriver(p *Provider, rates counterfactual.Rates) (*driver, error) {
 func (d *driver) close() { _ = d.guard.Close(context.Background()) }
 
 // Record keeps the statement of the decision.
-func (d *driver) Record(_ context.Context, _ string, statement []byte) error {
+func (d *driver) Record(_ context.Context, _ string, statement []byte, _ guard.Cost) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.statement = statement

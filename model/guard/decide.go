@@ -142,7 +142,7 @@ func (d *decider) decide(ctx context.Context, a *answer) {
 	}
 	d.failures()
 	if d.out.reason != reasonTrusted {
-		d.record(context.WithoutCancel(ctx))
+		d.record(context.WithoutCancel(ctx), start)
 	}
 	d.hooks(context.WithoutCancel(ctx))
 	g.counters.decided(&d.out, time.Since(start))
@@ -351,7 +351,7 @@ func (d *decider) ask(ctx context.Context, call hold.Digest) {
 }
 
 // record gives the statement to the sink. Where that fails nothing is delivered.
-func (d *decider) record(ctx context.Context) {
+func (d *decider) record(ctx context.Context, start time.Time) {
 	if d.g.o.Hooks.Sink == nil {
 		return
 	}
@@ -359,7 +359,11 @@ func (d *decider) record(ctx context.Context) {
 	defer cancel()
 	statement, err := d.statement()
 	if err == nil {
-		err = d.g.o.Hooks.Sink.Record(ctx, Kind, statement)
+		cost := Cost{Took: time.Since(start)}
+		if k := d.spent; k != nil {
+			cost.Calls, cost.Tokens = int64(k.asked), k.tokens
+		}
+		err = d.g.o.Hooks.Sink.Record(ctx, Kind, statement, cost)
 	}
 	if err == nil {
 		d.out.recorded = true

@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/delegation"
@@ -20,7 +21,14 @@ const Kind = "counterfactual"
 // Enforce the held call is not delivered. A sink that must not stop anybody keeps
 // its errors to itself.
 type Sink interface {
-	Record(ctx context.Context, kind string, statement []byte) error
+	Record(ctx context.Context, kind string, statement []byte, cost Cost) error
+}
+
+// A Cost is what a decision has taken until it was recorded.
+type Cost struct {
+	Calls  int64 // of a model, cached ones left out
+	Tokens int64 // of these calls, as far as the provider has told
+	Took   time.Duration
 }
 
 // A Source names where text came from that took control: labels and a digest.

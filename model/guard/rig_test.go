@@ -87,11 +87,11 @@ type sink struct {
 	err error
 }
 
-func (s *sink) Record(_ context.Context, kind string, statement []byte) error {
+func (s *sink) Record(_ context.Context, kind string, statement []byte, cost guard.Cost) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if kind != guard.Kind {
-		panic(kind)
+	if kind != guard.Kind || cost.Calls < 0 || cost.Tokens < 0 || cost.Took <= 0 {
+		panic(fmt.Sprint(kind, cost))
 	}
 	s.all = append(s.all, statement)
 	return s.err

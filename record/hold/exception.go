@@ -22,12 +22,17 @@ type Exception struct {
 	Digest Digest // of one result as it is received; zero: every one
 
 	Since   time.Time
-	Until   time.Time // when it ends by itself
-	Why     string    // the reviewer's words
-	By      string    // who granted it
-	Revoked time.Time // zero: not before
+	Until   time.Time     // when it ends by itself; zero: it is proposed, and not in force
+	Why     string        // the reviewer's words
+	By      string        // who granted it, or proposed it where two persons are needed
+	Second  string        // who confirmed it; "": no second person has
+	Keep    time.Duration // for how long one that is proposed will last from its confirmation on
+	Revoked time.Time     // zero: not before
 	Revoker string
 }
+
+// Proposed reports whether e waits for a second person.
+func (e *Exception) Proposed() bool { return e.Until.IsZero() && e.Revoked.IsZero() }
 
 // covers reports whether e lets a result pass.
 func (e *Exception) covers(server, tool string, code finding.Code, digest func() Digest) bool {
@@ -41,22 +46,25 @@ func (e *Exception) Filter() Filter {
 
 // Rules of the ledger's records that reviewers, and no policy, have made of kind policy-decided.
 const (
-	RuleException  = "exception"   // verdict "granted" or "revoked"
+	RuleException  = "exception"   // verdict "proposed", "granted" or "revoked"
 	RuleTwoPersons = "two-persons" // verdict "proposed"
 )
 
 // An ExceptionStore keeps Exceptions. Its methods may be called at the same time, also from several processes
 // on one store. Records go with their changes, as in a Store.
 type ExceptionStore interface {
-	// AddException stores e, unless most are in force (ErrFull).
+	// AddException stores e, unless most are in force or proposed (ErrFull).
 	AddException(ctx context.Context, e Exception, most int, evidence []byte) error
-	// ListExceptions returns those in force, and with all the others that are still known, the newest first.
+	// ConfirmException notes that by confirms one: a proposed one is in force from now on until its Keep has passed. ErrNotFound,
+	// ErrDecided where it was confirmed or has ended, ErrSecond where by is the person who proposed it.
+	ConfirmException(ctx context.Context, id, by string, now time.Time, evidence []byte) error
+	// ListExceptions returns those in force or proposed, and with all the others that are still known, the newest first.
 	ListExceptions(ctx context.Context, now time.Time, all bool) ([]Exception, error)
 	// GetException returns one; ErrNotFound.
 	GetException(ctx context.Context, id string) (Exception, error)
 	// RevokeException ends one before its time; ErrNotFound, ErrDecided if it has ended.
 	RevokeException(ctx context.Context, id, by string, now time.Time, evidence []byte) error
-	// SweepExceptions forgets what has ended before old.
+	// SweepExceptions forgets what has ended, or was proposed and not confirmed, before old.
 	SweepExceptions(ctx context.Context, old time.Time) error
 }
 
@@ -68,7 +76,10 @@ type ExceptionOptions struct {
 	wait     time.Duration // for the store, while a result waits for it; 1 s
 	Now      func() time.Time
 
-	// Evidence returns the ledger's record of an Exception that is granted or revoked. What cannot be
+	// TwoPersons reports whether exceptions need two persons now: one that only one person has granted does not count then. nil:
+	// they do not.
+	TwoPersons func() bool
+	// Evidence returns the ledger's record of an Exception that is proposed, granted or revoked. What cannot be
 	// recorded does not happen. nil: nothing is recorded.
 	Evidence func(Exception) ([]byte, error)
 }
@@ -119,19 +130,47 @@ func Exceptable(code finding.Code) bool {
 	return code.Known()
 }
 
-// Grant puts e in force for a time; its id and times are set here.
-func (es *Exceptions) Grant(ctx context.Context, e Exception, keep time.Duration) (Exception, error) {
+// two reports whether exceptions need two persons now.
+func (es *Exceptions) two() bool { return es.o.TwoPersons != nil && es.o.TwoPersons() }
+
+// Counts reports whether e lets results pass at a time, as far as this process knows how many persons are needed.
+func (es *Exceptions) Counts(e *Exception, now time.Time) bool {
+	return e.Revoked.IsZero() && now.Before(e.Until) && (e.Second != "" || !es.two())
+}
+
+// Grant puts e in force for a time; its id and times are set here. Where exceptions need two persons, or the caller knows that
+// this one does, it is only proposed: another person has to Confirm it.
+func (es *Exceptions) Grant(ctx context.Context, e Exception, keep time.Duration, two bool) (Exception, error) {
 	if e.Server == "" || !Exceptable(e.Code) || keep < time.Minute || keep > MaxException || len(e.Why) > MaxWhy {
 		return e, errException
 	}
 	e.ID, e.Since = NewID(), es.o.Now().UTC()
-	e.Until = e.Since.Add(keep)
+	if e.Until, e.Keep = e.Since.Add(keep), 0; two || es.two() {
+		e.Until, e.Keep = time.Time{}, keep
+	}
 	if err := es.Sweep(ctx); err != nil {
 		return e, err
 	}
 	evidence, err := es.evidence(e)
 	if err == nil {
 		err = es.store.AddException(ctx, e, es.o.Most, evidence)
+	}
+	es.Forget()
+	return e, err
+}
+
+// Confirm is the second person's word for an exception that another one has proposed or granted. by names the person.
+func (es *Exceptions) Confirm(ctx context.Context, id, by string) (e Exception, err error) {
+	if e, err = es.store.GetException(ctx, id); err != nil {
+		return e, err
+	}
+	now := es.o.Now().UTC()
+	if e.Second = by; e.Proposed() {
+		e.Until, e.Keep = now.Add(e.Keep), 0
+	}
+	evidence, err := es.evidence(e)
+	if err == nil {
+		err = es.store.ConfirmException(ctx, id, by, now, evidence)
 	}
 	es.Forget()
 	return e, err
@@ -169,7 +208,7 @@ func (es *Exceptions) Get(ctx context.Context, id string) (Exception, error) {
 	return es.store.GetException(ctx, id)
 }
 
-// List returns the Exceptions in force, or all that are known, the newest first.
+// List returns the Exceptions in force or proposed, or all that are known, the newest first.
 func (es *Exceptions) List(ctx context.Context, all bool) ([]Exception, error) {
 	return es.store.ListExceptions(ctx, es.o.Now(), all)
 }
@@ -187,7 +226,7 @@ func (es *Exceptions) Forget() {
 func (es *Exceptions) Covers(ctx context.Context, server, tool string, code finding.Code, digest func() Digest) bool {
 	now := es.o.Now()
 	for _, e := range es.current(ctx, now) {
-		if now.Before(e.Until) && e.covers(server, tool, code, digest) {
+		if es.Counts(&e, now) && e.covers(server, tool, code, digest) {
 			return true
 		}
 	}
@@ -222,9 +261,10 @@ func (es *Exceptions) current(ctx context.Context, now time.Time) []Exception {
 
 // Foreseen is what an exception would have let through, made of what was held in the last seven days.
 type Foreseen struct {
-	Selection         // of the items, whatever became of them
-	Waiting       int // of them that wait for a reviewer now; an exception does not release them
-	Looked, Mixed int // of the newest of them, those that were looked at, and those with findings of other codes as well
+	Selection          // of the items, whatever became of them
+	Waiting       int  // of them that wait for a reviewer now; an exception does not release them
+	Looked, Mixed int  // of the newest of them, those that were looked at, and those with findings of other codes as well
+	Two           bool // the release of one of these needed two persons
 }
 
 // foreseeTime is how far back it is looked.
@@ -248,6 +288,7 @@ func (q *Queue) Foresee(ctx context.Context, e Exception) (out Foreseen, err err
 	items, err := q.List(ctx, f)
 	out.Looked = len(items)
 	for i := range items {
+		out.Two = out.Two || items[i].People > 1
 		for _, c := range items[i].Found.Counts() {
 			if c.Code != e.Code {
 				out.Mixed++

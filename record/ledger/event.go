@@ -96,6 +96,13 @@ type Number struct {
 	N    int64  // at most 2^53-1 either way
 }
 
+// The numbers of a decision of the guard.
+const (
+	ModelCalls  = "model-calls"  // that it has asked for, cached ones left out
+	ModelTokens = "model-tokens" // of these calls
+	TookMillis  = "took-ms"      // for how long the call waited for it, in milliseconds
+)
+
 // A Version says by which version of what was decided.
 type Version struct {
 	Of      string // label: "sanitation", "unicode", "corpus", "rules", "classifier", …

@@ -91,9 +91,11 @@ type Exception struct {
 	Code    string    `json:"code"`
 	Digest  string    `json:"digest,omitzero"`
 	Since   time.Time `json:"since"`
-	Until   time.Time `json:"until"`
+	Until   time.Time `json:"until,omitzero"` // left out where it is proposed
 	Why     string    `json:"why,omitzero"`
 	By      string    `json:"by"`
+	Second  string    `json:"second,omitzero"`
+	Keep    float64   `json:"keep,omitzero"` // seconds that one that is proposed will last
 	Revoked time.Time `json:"revoked,omitzero"`
 	Revoker string    `json:"revoker,omitzero"`
 }
@@ -101,7 +103,10 @@ type Exception struct {
 // NewException is an exception for programs.
 func NewException(e *hold.Exception) Exception {
 	names := Believed(&hold.Item{ID: e.ID, Server: e.Server, Tool: e.Tool})
-	out := Exception{ID: names.ID, Server: names.Server, Code: believedCode(e.Code), Since: e.Since, Until: e.Until, Why: e.Why, By: frame.Label(e.By), Revoked: e.Revoked}
+	out := Exception{ID: names.ID, Server: names.Server, Code: believedCode(e.Code), Since: e.Since, Until: e.Until, Why: e.Why, By: frame.Label(e.By), Keep: e.Keep.Seconds(), Revoked: e.Revoked}
+	if e.Second != "" {
+		out.Second = frame.Label(e.Second)
+	}
 	if e.Tool != "" {
 		out.Tool = names.Tool
 	}
@@ -121,6 +126,12 @@ func WriteExceptions(dst io.Writer, list []hold.Exception) error {
 	for i := range list {
 		e := NewException(&list[i])
 		until, result, tool, why := terminal.Minute(e.Until), "every one", e.Server+"/*", "-"
+		if list[i].Proposed() {
+			until = "proposed"
+		}
+		if e.Second != "" {
+			e.By += ", " + e.Second
+		}
 		if !e.Revoked.IsZero() {
 			until = "revoked " + terminal.Minute(e.Revoked)
 		}
