@@ -119,9 +119,9 @@ func Open(path, digest string) (*Model, error) {
 				return parse(b, got)
 			}
 		}
-		return nil, fmt.Errorf("%w: it has %s, which is no published file's; name the digest to use it", ErrDigest, got)
+		return nil, fmt.Errorf("%w: it has sha256:%s, which is no published file's; name the digest to use it", ErrDigest, got)
 	} else if known != got {
-		return nil, fmt.Errorf("%w: it has %s", ErrDigest, got)
+		return nil, fmt.Errorf("%w: it has sha256:%s", ErrDigest, got)
 	}
 	return parse(b, got)
 }
