@@ -67,6 +67,7 @@ func guardPages() []testPage {
 		{name: "guarded", path: "guard/" + guardID, change: withGuard, fill: guardFill},
 		{name: "guarded-viewer", path: "guard/" + guardID, change: withGuard, fill: guardFill, who: Person{ID: "v", Role: Viewer, AllServers: true}},
 		{name: "guarded-not-yours", path: "guard/" + guardID, change: withGuard, fill: guardFill, who: Person{ID: "v", Role: Reviewer, Servers: []string{"mail"}}, status: http.StatusForbidden},
+		{name: "guarded-context", path: "guard/" + guardID, change: withContext, fill: contextFill},
 		{name: "guarded-unknown", path: "guard/" + strings.Repeat("0", 32), change: withGuard, status: http.StatusNotFound},
 	}
 }
@@ -180,19 +181,31 @@ func TestProbesView(t *testing.T) {
 	}
 }
 
-// TestGuardContext: a person who decides sees what the model has read, escaped, and coloured only where it was tested. Others
-// do not.
-func TestGuardContext(t *testing.T) {
-	r := &reviewed{}
-	r.testConsole = newTest(t, withGuard, withQueue(t, r))
+// withContext gives the pages a desk that keeps what the model has read.
+func withContext(g *testConsole, o *Options) {
+	withGuard(g, o)
+	o.Sealer = testSealer()
+	o.Queue = hold.New(g.store, hold.Options{SealQuestion: o.Sealer.Seal})
+}
+
+// contextFill is a held call with what the model has read: two segments, of which one is hostile.
+func contextFill(t testing.TB, g *testConsole) {
+	t.Helper()
 	b, err := json.Marshal([]guard.ContextSegment{{ID: "a", Source: "user", Bytes: 13, Text: "Pay the rent."}, {ID: "b", Source: "mail/read", Bytes: 90_000, Text: strings.Join(hostile, "\n")}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.queue.Hold(t.Context(), hold.Item{ID: guardID, Server: guard.DeskServer, Tool: "send_money", Principal: "ann", Rule: hold.GuardCall,
+	if err := g.opt.Queue.Hold(context.Background(), hold.Item{ID: guardID, Server: guard.DeskServer, Tool: "send_money", Principal: "ann", Rule: hold.GuardCall,
 		Code: finding.Denied, Call: hold.Digest{1}, Body: []byte("[]"), Question: hold.Question{ID: guardID, Context: b}.Document()}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestGuardContext: a person who decides sees what the model has read, escaped, and coloured only where it was tested. Others
+// do not.
+func TestGuardContext(t *testing.T) {
+	r := newTest(t, withContext)
+	contextFill(t, r)
 	_, page := r.get("guard/" + guardID)
 	for _, want := range []string{"What the model has read, 2 segments", "Pay the rent.", "mail/read", "The beginning of", "&lt;script&gt;"} {
 		if !strings.Contains(page, want) {

@@ -33,16 +33,20 @@ type reviewed struct {
 	two     bool
 }
 
-func withQueue(t testing.TB, r *reviewed) func(*testConsole, *Options) {
+// testSealer seals with a key of tests.
+func testSealer() *capture.Sealer {
 	key, err := keyring.NewKey(bytes.Repeat([]byte{3}, keyring.KeySize))
-	if err != nil {
-		t.Fatal(err)
+	if err == nil {
+		var ring *keyring.Ring
+		if ring, err = keyring.New(key); err == nil {
+			return &capture.Sealer{Keys: ring}
+		}
 	}
-	ring, err := keyring.New(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	by := &capture.Sealer{Keys: ring}
+	panic(err)
+}
+
+func withQueue(_ testing.TB, r *reviewed) func(*testConsole, *Options) {
+	by := testSealer()
 	return func(g *testConsole, o *Options) {
 		if r.now.IsZero() {
 			r.now = time.Now().Add(-time.Hour)
