@@ -176,6 +176,7 @@ func (b *Gateway) console(r *rules.Rules, who auth.Authenticator) (*console.Cons
 		}
 	}
 	o.SignIns.Idle, o.SignIns.Life = r.Console.Idle, r.Console.Life
+	o.Proxies = r.HTTP.Proxies()
 	o.URL, o.Links, o.Tokens = r.PublicURL, r.Console.Links, who
 	for _, g := range r.Console.Grants {
 		role, _ := console.ParseRole(g.Role)

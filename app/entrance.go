@@ -17,8 +17,7 @@ type entrance struct {
 	inner    func(http.Handler) http.Handler
 }
 
-// addressFactor is how many principals may share an address, behind one router or
-// reverse proxy.
+// addressFactor is how many principals may share an address, behind one router, or behind a proxy that is not named as trusted.
 const addressFactor = 16
 
 func (b *Gateway) entrance(r *rules.Rules) (*entrance, error) {
@@ -44,6 +43,7 @@ func (b *Gateway) entrance(r *rules.Rules) (*entrance, error) {
 		return nil, err
 	}
 	byAddress := r.HTTP.Limits
+	byAddress.Proxies = r.HTTP.Proxies()
 	byAddress.Rate *= addressFactor
 	byAddress.Burst *= addressFactor
 	byAddress.Concurrent *= addressFactor

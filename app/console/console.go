@@ -58,6 +58,7 @@ type Options struct {
 	Tokens  auth.Authenticator // exchanges bearer tokens; it is an auth.Rechecker too; nil: not
 	OpenID  *OpenID            // nil: no provider; it needs URL
 	Grants  []Grant            // who has which role; no grants: only a link signs in
+	Proxies auth.Proxies       // are believed about where a request comes from
 
 	Ledger     *storage.Ledger     // records and their index; nil: no log is kept
 	Rules      func() *rules.Rules // in force; nil: this console belongs to no gateway

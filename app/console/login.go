@@ -57,7 +57,7 @@ func (c *Console) record(ctx context.Context, a Act) {
 	}
 }
 
-// Limits of one address, IPv4 or the /64 of IPv6. Behind a proxy, all people have one address.
+// Limits of one address, IPv4 or the /64 of IPv6. Behind a proxy that is not trusted, all people have one address.
 const (
 	doorRate       = 2 // a second
 	doorBurst      = 40
@@ -72,7 +72,7 @@ func (c *Console) openDoor() (err error) {
 			return errors.New("console: tokens that cannot be checked again make no sessions")
 		}
 	}
-	c.door, err = auth.NewLimit(auth.Limits{Rate: doorRate, Burst: doorBurst, Concurrent: doorConcurrent, Refuse: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	c.door, err = auth.NewLimit(auth.Limits{Rate: doorRate, Burst: doorBurst, Concurrent: doorConcurrent, Proxies: c.opt.Proxies, Refuse: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		tooMany().write(c, w, &request{Request: r, now: c.opt.Now(), body: w})
 	})})
 	return err

@@ -288,6 +288,9 @@ func (h *HTTP) members() []member {
 		{"origins", live, list(&h.Origins, []string{}, maxNames, "an origin, such as https://app.example.org",
 			func(s string) bool { return auth.CheckLocal(nil, []string{s}) == nil }),
 			"accepted `Origin`, beside those of the hosts"},
+		{"trusted_proxies", live, list(&h.proxies, []string{}, maxNames, "an address or a prefix of addresses, such as 10.0.0.0/8 or 192.0.2.7, and not all addresses",
+			func(s string) bool { _, ok := auth.ParseProxy(s); return ok }),
+			"load balancers and reverse proxies that are believed about where a request comes from ([Behind a proxy](#behind-a-proxy)); default: none, and limits by address count the proxy itself"},
 		{"max_body", restart, size(&h.MaxBody, 32<<20, 1<<10, 512<<20), "bytes of the body of a request"},
 		{"sessions", restart, integer(&h.Sessions, 256, 1, 1_000_000), "open at one time, at each of `/mcp` and `/mcp/NAME`"},
 		{"session_idle", restart, duration(&h.SessionIdle, 30*time.Minute, time.Second, 7*24*time.Hour), "after which an idle session gives up its connection to the server, and its process; its next request brings it back"},
@@ -298,6 +301,16 @@ func (h *HTTP) members() []member {
 		{"concurrency", live, integer(&h.Limits.Concurrent, 64, 1, 1_000_000), "requests under way, by principal"},
 		{"drain", live, duration(&h.Drain, 10*time.Second, 0, time.Hour), "how long requests under way may take when the gateway ends"},
 	}
+}
+
+// Proxies are believed about where a request comes from.
+func (h *HTTP) Proxies() (out auth.Proxies) {
+	for _, s := range h.proxies {
+		if p, ok := auth.ParseProxy(s); ok { // each was checked
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // rate is a number of which 0 means that there is no limit; to package auth 0 is its default.

@@ -113,12 +113,13 @@ type Limits struct {
 type HTTP struct {
 	Hosts       []string // for auth.Local
 	Origins     []string // for auth.Local
+	proxies     []string // addresses and prefixes
 	MaxBody     int      // bytes
 	Sessions    int
 	SessionIdle time.Duration
 	SessionLife time.Duration
 	SessionNews bool
-	Limits      auth.Limits // of a principal; ClientAddr is the caller's to set, in a copy
+	Limits      auth.Limits // of a principal; Proxies is the caller's to set, in a copy
 	Drain       time.Duration
 }
 

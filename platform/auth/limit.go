@@ -33,10 +33,8 @@ type Limits struct {
 	// those who are not authenticated; 10,000. Those beyond share one allowance.
 	principals int
 
-	// clientAddr is where a request comes from. nil: RemoteAddr, which behind a
-	// proxy is the proxy's; a header of the request is worth what the proxy in
-	// front makes of it.
-	clientAddr func(*http.Request) netip.Addr
+	// Proxies are believed about where a request comes from. nil: none is, and behind a proxy all clients have one address.
+	Proxies Proxies
 }
 
 // NewLimit returns the middleware that holds every principal to l: those that
@@ -51,9 +49,6 @@ func NewLimit(l Limits) (func(http.Handler) http.Handler, error) {
 	l.Burst = cmp.Or(l.Burst, 40)
 	l.Concurrent = cmp.Or(l.Concurrent, 32)
 	l.principals = cmp.Or(l.principals, 10_000)
-	if l.clientAddr == nil {
-		l.clientAddr = remoteAddr
-	}
 	// Two tables, so that nobody crowds out a principal without being one.
 	shared := l.Share
 	known := newTable(l)
@@ -70,7 +65,7 @@ func NewLimit(l Limits) (func(http.Handler) http.Handler, error) {
 			if p, ok := FromContext(r.Context()); ok {
 				t, key = known, p.ID
 			} else {
-				key = prefix(l.clientAddr(r))
+				key = prefix(l.Proxies.ClientAddr(r))
 			}
 			e, wait := t.enter(key, time.Now())
 			switch {
