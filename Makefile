@@ -123,12 +123,15 @@ bench-held:
 
 # The console over ROWS records and a hundredth of that in held items of 1 KiB to 1 MiB (2,000 at least), on both engines:
 # what each route takes, and what a browser takes to show the page, each beside its goal; what an open page costs the
-# gateway; then the queries of the index alone. ENGINES=sqlite leaves Postgres out.
+# gateway; then the queries of the index alone. ENGINES=sqlite leaves Postgres out. KEEP=DIR keeps the filled SQLite file for
+# the next run, POSTGRES=URL fills a database of yours and measures it again in the next run; ONLY=review measures the routes
+# whose pattern has that word.
 ROWS ?= 20000
 ENGINES ?= sqlite postgres
+POSTGRES ?=
 .PHONY: bench-console
 bench-console:
-	PELLUCID_BENCH_RECORDS=$(ROWS) PELLUCID_BENCH_ENGINES='$(ENGINES)' go test -count=1 -run '^$$' -bench '^BenchmarkPages$$' -benchtime 1x -timeout 2h ./app/console
+	PELLUCID_BENCH_RECORDS=$(ROWS) PELLUCID_BENCH_ENGINES='$(ENGINES)' PELLUCID_BENCH_KEEP='$(KEEP)' PELLUCID_BENCH_POSTGRES='$(POSTGRES)' PELLUCID_BENCH_ONLY='$(ONLY)' go test -count=1 -run '^$$' -bench '^BenchmarkPages$$' -benchtime 1x -timeout 2h ./app/console
 	go test -count=1 -run '^$$' -bench '^BenchmarkConsoleBeside$$' -benchtime 1x ./e2e
 	PELLUCID_BENCH_RECORDS=$(ROWS) go test -count=1 -run '^$$' -bench '^BenchmarkConsole' -benchtime 1x -timeout 1h ./storage
 

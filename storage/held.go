@@ -45,6 +45,9 @@ func scanHeld(r *sql.Rows, now time.Time, extra ...any) (hold.Item, error) {
 	return it, errors.Join(errs[:]...)
 }
 
+// heldRoom counts the items that a server has in the queue.
+const heldRoom = `SELECT count(*) FROM held WHERE state IN ('held', 'released') AND server = ? AND until > ?`
+
 // AddHeld implements hold.Store.
 func (s *Store) AddHeld(ctx context.Context, it hold.Item, most int, evidence []byte) error {
 	var refused error
@@ -59,8 +62,7 @@ func (s *Store) AddHeld(ctx context.Context, it hold.Item, most int, evidence []
 			refused = hold.ErrExists
 			return nil
 		}
-		err := t.query(ctx, count, `SELECT count(*) FROM held WHERE state IN ('held', 'released') AND server = ? AND until > ?`,
-			it.Server, stamp(it.Held))
+		err := t.query(ctx, count, heldRoom, it.Server, stamp(it.Held))
 		if err != nil {
 			return err
 		}

@@ -50,6 +50,49 @@ func TestHeldSumsReadNoRows(t *testing.T) {
 	}
 }
 
+// TestHeldListsReadNoRows: SQLite reads a page of the queue, whatever it is filtered by, and how much room a server has,
+// from indices alone.
+func TestHeldListsReadNoRows(t *testing.T) {
+	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	now := time.Now()
+	queries := map[string][]any{heldRoom: {"a", stamp(now)}}
+	for _, state := range []hold.State{"", hold.Held, hold.Released, hold.Taken, hold.Denied, hold.Expired} {
+		for _, f := range []hold.Filter{{}, {Server: "a"}, {Tool: "t"}, {Code: finding.HiddenTag}, {Rule: "finding"}, {Principal: "p"}, {Digest: hold.Digest{1}}, {Text: "x"},
+			{Server: "a", Code: finding.HiddenTag}, {Server: "a", Tool: "t", Text: "x"}, {Since: now, AsOf: now, Servers: []string{"a"}}} {
+			for _, f.Oldest = range []bool{false, true} {
+				q := newHeldQuery(&f, now)
+				q.branches = heldBranches(state, false, now)
+				query, args := q.rows(50, true, q.behind(heldCursor{"2026", "1"}))
+				queries[query] = args
+				query, args = q.places(1000, q.behind(heldCursor{"2026", "1"}))
+				queries[query] = args
+			}
+		}
+	}
+	for query, args := range queries {
+		reads := 0
+		err := s.queryBuilt(t.Context(), func(r *sql.Rows) error {
+			var id, parent, unused int
+			var step string
+			err := r.Scan(&id, &parent, &unused, &step)
+			if strings.Contains(step, " held") {
+				reads++
+				if !strings.Contains(step, "COVERING INDEX held_") {
+					t.Errorf("%s\n%s", query, step)
+				}
+			}
+			return err
+		}, "EXPLAIN QUERY PLAN "+query, args...)
+		if err != nil || reads == 0 {
+			t.Errorf("%s: %d reads, %v", query, reads, err)
+		}
+	}
+}
+
 // TestBuiltQueriesAreNotKept: the statements of a store do not grow with the forms that a filter can have.
 func TestBuiltQueriesAreNotKept(t *testing.T) {
 	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), Options{})

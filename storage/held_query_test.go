@@ -103,10 +103,11 @@ func TestHeldQueries(t *testing.T) {
 		storage.SetWindow(t, 7)
 		q, all, now := queued(t, open(t, where, storage.Options{}))
 		for _, f := range heldFilters() {
-			want := []string{}
+			want, texts, people := []string{}, map[hold.Digest]bool{}, map[string]bool{}
 			for i := range all {
 				if it := &all[i]; fits(f, it) {
 					want = append(want, it.ID)
+					texts[it.Digest], people[it.Principal] = true, true
 				}
 			}
 			if f.Oldest {
@@ -137,7 +138,7 @@ func TestHeldQueries(t *testing.T) {
 			}
 			testGroups(t, q, all, f)
 			s, err := q.Select(ctx, &f)
-			if err != nil || s.N != len(want) || f.AsOf.IsZero() || f.AsOf.After(now) {
+			if err != nil || s.N != len(want) || s.Digests != len(texts) || s.Principals != len(people) || f.AsOf.IsZero() || f.AsOf.After(now) {
 				t.Errorf("%+v: selection %+v of %d, %v", f, s, len(want), err)
 			}
 		}

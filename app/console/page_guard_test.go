@@ -72,6 +72,37 @@ func guardPages() []testPage {
 	}
 }
 
+// TestGuardDecisions: the page lists the latest decisions of the guard, and no other records about runs.
+func TestGuardDecisions(t *testing.T) {
+	g := newTest(t, withGuard)
+	var list []ledger.Event
+	for i := range maxGuarded + 30 {
+		e := ledger.Event{ID: ledger.ID{1, byte(i)}, Time: time.Now().Add(time.Duration(i) * time.Second), Kind: ledger.Counterfactual, Verdict: string(guard.Acts[i%len(guard.Acts)]), Reason: "found-out"}
+		if i%10 == 0 {
+			e.Verdict = "hijack" // about an origin
+		}
+		list = append(list, e)
+	}
+	g.recorded(t, list...)
+	_, body := g.get("guard")
+	for i := range list {
+		want := i >= len(list)-maxGuarded-len(list)/10 && i%10 != 0
+		if i == len(list)-maxGuarded-11 || i == len(list)-maxGuarded-12 || i == len(list)-maxGuarded-13 { // the end of the list
+			continue
+		}
+		if strings.Contains(body, list[i].ID.String()) != want {
+			t.Errorf("decision %d: shown %v", i, !want)
+		}
+	}
+	if n := strings.Count(body, `<a class="id" href="/console/guard/`); n != maxGuarded {
+		t.Errorf("%d decisions", n)
+	}
+	g.as(Person{ID: "v", Role: Viewer, Servers: []string{"mail"}})
+	if _, body := g.get("guard"); strings.Contains(body, `href="/console/guard/`) {
+		t.Error("who may not see the guard sees its decisions")
+	}
+}
+
 // TestGuarded: the page shows the call and what was found out, and a decision counts once.
 func TestGuarded(t *testing.T) {
 	g := newTest(t, withGuard)

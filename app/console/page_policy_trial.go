@@ -24,7 +24,7 @@ const (
 	trialTime   = time.Minute
 	maxTrials   = 64 // that are kept, of all persons
 	trialsOfOne = 4  // of a person
-	atOnce      = 2  // that run; the others wait
+	atOnce      = 1  // that runs; the others wait, so that the gateway keeps its processors
 )
 
 // A trial is a backtest. It goes on when the page that began it is answered.
