@@ -19,7 +19,7 @@ func (s *Store) DecideManyHeld(ctx context.Context, ids []string, d hold.Choice)
 		return out, nil
 	}
 	list := pad(anys(ids), ids[0])
-	query := "SELECT " + heldColumns + ", CASE WHEN substr(body, 1, 22) = ? THEN 1 ELSE 0 END FROM held WHERE id IN (" + marks(len(list)) + ") AND state = 'held' AND until > ? ORDER BY at, id"
+	query := "SELECT " + heldColumns + ", CASE WHEN substr(body, 1, 22) = ? THEN 1 ELSE 0 END FROM held WHERE id IN (" + marks(len(list)) + ") AND (state = 'held' AND until > ?) IS TRUE ORDER BY at, id" // IS TRUE: SQLite would read all that is held, by state
 	args := append(append([]any{ageFile}, list...), stamp(d.Now))
 	err = s.update(ctx, "decide", func(t *tx) error {
 		out = hold.Decided{}
