@@ -95,7 +95,7 @@ func TestGroundingGraph(t *testing.T) {
 	})
 	_, page := g.get("grounding?ask=" + url.QueryEscape(votes))
 	box := func(first, second string) string {
-		return `<text x="10" y="17">` + first + `</text><text class="g-second" x="10" y="32">` + second + `</text></svg></a>`
+		return `<text x="10" y="17">` + first + `</text> <text class="g-second" x="10" y="32">` + second + `</text></svg></a>`
 	}
 	contains(t, "boxes", page, box("the claim", ""), box("SUPPORTED", "the verdict"), box("a1 SUPPORTED", "counts"), box("a2 REFUTED", "counts"), box("a4 SUPPORTED", "withdrawn"),
 		box("a5 SUPPORTED", "its source withdrawn"), box("validator v1", "agrees"), box("validator v2", "another verdict"), box("validator v3", "does not count"))
