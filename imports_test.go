@@ -119,7 +119,7 @@ boundary/policy:               text/finding
 boundary/policy/expr:          text/finding platform/reuse boundary/policy cel.dev/cel-go
 boundary/policy/values:        text/finding text/strictjson model/counterfactual model/delegation boundary/policy/expr cel.dev/cel-go
 boundary/classify:             boundary/policy github.com/failsafe-go golang.org/x/time
-boundary/classify/local:       boundary/classify
+boundary/classify/local:       boundary/classify text/ucd
 boundary/classify/deep:        text/finding boundary/classify boundary/classify/local golang.org/x/sys
 boundary/classify/judge:       boundary/classify
 boundary/classify/remote:      text/strictjson platform/egress platform/sigv4 boundary/classify
@@ -155,7 +155,7 @@ measure/guardlive:       text/strictjson model/format measure/interval
 measure/corpora:         text/finding text/strictjson measure/datadir
 measure/corpora/residue: text/scrub platform/terminal measure/corpora golang.org/x/text
 measure/injections:      text/finding measure/corpora
-measure/training:        text/scrub boundary/classify/deep boundary/classify/local measure/corpora measure/interval
+measure/training:        text/scrub boundary/classify/deep boundary/classify/local measure/injections measure/corpora measure/interval
 measure/detectors:       boundary/classify boundary/classify/local boundary/surface measure/corpora measure/interval measure/training platform/child text/finding text/strictjson
 measure/sources:         text/scrub
 measure/replicas:        platform/pgtest

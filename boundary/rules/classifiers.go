@@ -43,6 +43,7 @@ type Classifier struct {
 	Fail       classify.Fail
 	Flagged    policy.Action
 	limit      float64 // 0: as the classifier says
+	alarms     int     // local: false alarms of 10,000 honest texts, in place of limit
 	timeout    time.Duration
 	concurrent int
 	most       int   // bytes of one answer
@@ -155,6 +156,7 @@ func (x *Classifier) ofProviders() []providerMember {
 		{"model-armor", "", member{"template", live, label(&x.template), "the template"}},
 		{"", Local, member{"deep", live, section(x.deep.members), "a second model, which looks at what the first one is unsure of ([classify](classify.md))"}},
 		{"", "http", member{"texts", live, integer(&x.texts, 0, 1, 1024), "texts of one question"}},
+		{"", Local, member{"false_alarms", live, integer(&x.alarms, 0, local.Rates[0], local.Rates[len(local.Rates)-1]), "of 10,000 honest texts, in place of `limit`"}},
 		{"", "http judge", member{"text_chars", live, integer(&x.Chars, 0, 200, 1_000_000), "characters of one question"}},
 		{"", remoteProviders, member{"dangerously_plain_http", live, boolean(&x.plainHTTP, false), "allow an http URL beyond this machine"}},
 	}...)
@@ -207,6 +209,9 @@ func (c *compiler) usable(p place, x *Classifier) {
 	}
 	if err == nil {
 		_, err = classify.New(x.Options(of, nil))
+	}
+	if x.limit > 0 && x.alarms > 0 {
+		c.report(p.at("false_alarms"), "stands beside limit: give one of them")
 	}
 	if err != nil {
 		_, fault, found := strings.Cut(err.Error(), ": ")
@@ -267,8 +272,17 @@ func secretOf(v Value) remote.Secret {
 
 // Options are those of a member that asks of.
 func (x *Classifier) Options(of classify.Classifier, cache classify.Cache) classify.Options {
-	return classify.Options{Name: x.name, Classifier: of, Mode: x.Mode, Fail: x.Fail, Flagged: x.Flagged, Limit: x.limit, Timeout: x.timeout,
+	return classify.Options{Name: x.name, Classifier: of, Mode: x.Mode, Fail: x.Fail, Flagged: x.Flagged, Limit: x.score(), Timeout: x.timeout,
 		Concurrent: x.concurrent, Most: x.most, Calls: x.calls, Chars: x.DailyChars, All: x.all, Cache: cache}
+}
+
+// score is the one from which a text is flagged; 0: as the classifier says.
+func (x *Classifier) score() float64 {
+	if x.alarms == 0 {
+		return x.limit
+	}
+	limit, _ := local.Default().LimitFor(x.alarms) // what it does not know, the reader refuses
+	return float64(limit)
 }
 
 // Equal reports whether two mean the same, keys included.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 )
@@ -100,6 +101,15 @@ func TestProviders(t *testing.T) {
 	}
 }
 
+// A rate of false alarms is a limit of the model of the program.
+func TestFalseAlarms(t *testing.T) {
+	r := parse(t, "version: 1\nclassifiers: {x: {provider: local, false_alarms: 20}, y: {provider: local, false_alarms: 500}, z: {provider: local, limit: 0.4}}")
+	few, many := r.Classifiers["x"].Options(nil, nil).Limit, r.Classifiers["y"].Options(nil, nil).Limit
+	if want, _ := local.Default().LimitFor(20); few != float64(want) || many >= few || many <= 0 || r.Classifiers["z"].Options(nil, nil).Limit != 0.4 {
+		t.Errorf("limits %v and %v", few, many)
+	}
+}
+
 func TestClassifierProblems(t *testing.T) {
 	for _, x := range []struct{ src, want string }{
 		{"{x: {}}", "classifiers.x.provider: is missing"},
@@ -114,6 +124,10 @@ func TestClassifierProblems(t *testing.T) {
 		{"{x: {provider: local, fail: pass}}", "want hold, open or closed"},
 		{"{x: {provider: local, flagged: pass}}", "want hold or withhold"},
 		{"{x: {provider: local, limit: 1.5}}", "want a number from 0 to 1"},
+		{"{x: {provider: local, false_alarms: 5}}", "classifiers.x.false_alarms: want an integer from 10 to 1000"},
+		{"{x: {provider: local, false_alarms: many}}", "classifiers.x.false_alarms"},
+		{"{x: {provider: local, false_alarms: 100, limit: 0.5}}", "stands beside limit: give one of them"},
+		{"{x: {provider: azure, url: https://a.example, key: env:LAB, false_alarms: 100}}", "classifiers.x.false_alarms: there is no such member"},
 		{"{x: {provider: local, timeout: 2h}}", "want a duration from 10ms to 1m"},
 		{"{x: {provider: judge, url: https://a.example, model: m, format: soap}}", "want openai-chat, openai-responses, anthropic or google"},
 		{"{x: {provider: onnx, injection: [A]}}", "classifiers.x.model_file: is missing"},

@@ -35,7 +35,7 @@ func Run(ctx context.Context, o Options, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	rows, err := load(dir, progress)
+	rows, err := load(o.Root, dir, progress)
 	if err != nil {
 		return err
 	}

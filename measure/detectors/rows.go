@@ -52,8 +52,8 @@ func sortOf(family string) sort {
 
 // load reads the texts in an order that has nothing to do with what they are: a detector
 // that is stopped before the end has judged a random sample.
-func load(dir string, progress io.Writer) ([]row, error) {
-	left, err := training.LeftOut(dir, progress)
+func load(root, dir string, progress io.Writer) ([]row, error) {
+	left, err := training.LeftOut(root, dir, progress)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ var (
 	states     = strings.Fields("ok open done success")
 	subjects   = []string{"Re: Friday", "Update", "Question", "Your order", "Minutes"}
 	headings   = []string{"News", "Welcome", "FAQ", "Blog"}
-	chapters   = []string{"Guide", "Release notes", "Readme", "Setup"}
+	chapters   = []string{"Guide", "Release notes", "Readme", "Setup", "Rules", "Workflow", "Testing", "Style", "Before you start", "Tools"}
 )
 
 // A dice draws, and draws the same for the same seed.

@@ -25,6 +25,7 @@ type Row struct {
 	Held     bool   // on the side of the split that nothing on the other side shares a sentence with
 	Licence  string
 	Text     string
+	Order    string // of an attack, the words of it that are an order
 }
 
 // Seed is that of the published texts.
@@ -101,6 +102,9 @@ func (m *maker) language(l *language) {
 	m.some(attacks/12, func() Row {
 		return Row{Family: "quoted", Language: l.code, Group: "quoted", Carrier: "none", Text: strings.Replace(m.from(quotes), "%", m.fill(m.from(l.parts[m.from(m.side(leads, heldLeads))])), 1)}
 	})
+	if !m.held {
+		m.some(n/3, func() Row { return m.manual(l) })
+	}
 	m.some(attacks-(len(m.rows)-before-attacks), func() Row { return m.honest(l) })
 }
 
@@ -215,7 +219,7 @@ func mixed(m *maker, l *language) (text, goal string) {
 // attack is an order among honest sentences.
 func (m *maker) attack(l *language, s style) Row {
 	order, goal := s.order(m, l)
-	r := Row{Attack: true, Family: s.name, Language: l.code, Group: s.name + "/" + goal, Carrier: "none", Text: order}
+	r := Row{Attack: true, Family: s.name, Language: l.code, Group: s.name + "/" + goal, Carrier: "none", Text: order, Order: order}
 	if m.IntN(5) == 0 {
 		return r
 	}
@@ -228,6 +232,21 @@ func (m *maker) attack(l *language, s style) Row {
 func (m *maker) honest(l *language) Row {
 	r := Row{Family: "carried", Language: l.code, Group: "carried"}
 	return m.carried(r, m.context(l, []int{1, 1, 2, 3, 5, 6}[m.IntN(6)]))
+}
+
+// manual is a long file that tells a person or an agent how to work: orders in every line, and none
+// of them is an attack.
+func (m *maker) manual(l *language) Row {
+	var b strings.Builder
+	b.WriteString("# " + m.from(chapters) + "\n")
+	for range m.between(2, 5) {
+		b.WriteString("\n## " + m.from(chapters) + "\n\n")
+		bullet := m.from([]string{"- ", "* ", "", "1. "})
+		for range m.between(3, 9) {
+			b.WriteString(bullet + m.fill(m.from(l.parts[m.from([]string{"agents", "agents", "agents", "api", "docs", "howto"})])) + "\n")
+		}
+	}
+	return Row{Family: "manual", Language: l.code, Group: "manual", Carrier: "none", Text: b.String()}
 }
 
 func (m *maker) context(l *language, n int) (parts []string) {

@@ -27,13 +27,15 @@ var ErrAbsent = errors.New("injections: no packages with translations: run `make
 const Folder = ".tools/translations"
 
 const (
-	maxFile  = 8 << 20 // bytes of one file of translations
-	maxLine  = 1 << 20 // bytes of one line of it
-	fewest   = 40      // messages that a language needs
-	ofOne    = 36      // honest rows of one language
-	ofOwn    = 60      // honest rows of a language that has attacks
-	ofEng    = 200     // honest rows of English
-	attacked = 36      // attacks among translations in one language
+	maxFile   = 8 << 20 // bytes of one file of translations
+	maxLine   = 1 << 20 // bytes of one line of it
+	fewest    = 40      // messages that a language needs
+	ofOne     = 36      // honest rows of one language
+	ofOwn     = 150     // honest rows of a language that has attacks
+	ofEng     = 200     // honest rows of English
+	ofPackage = 250     // pieces of files of one package
+	attacked  = 36      // attacks among translations in one language
+	paged     = 12      // of each side, long pages in one language
 )
 
 // licences of the packages, by the beginning of the file's name.
@@ -63,10 +65,56 @@ func Translations(dir string, seed uint64) ([]Row, error) {
 		i := slices.IndexFunc(own, func(l *language) bool { return l.code == code })
 		m.translated(code, i, list, byLanguage[code])
 	}
+	if err := m.sources(dir); err != nil {
+		return nil, err
+	}
 	for i := range m.rows {
-		m.rows[i].ID = fmt.Sprintf("translation-%05d", i)
+		m.rows[i].ID = fmt.Sprintf("package-%05d", i)
 	}
 	return m.rows, nil
+}
+
+// sources are pieces of the files of the packages: programs, templates and their comments.
+func (m *maker) sources(dir string) error {
+	paths, err := packages(dir)
+	if err != nil {
+		return err
+	}
+	for _, p := range paths {
+		z, err := zip.OpenReader(p)
+		if err != nil {
+			return fmt.Errorf("injections: %s: %w", finding.Quote(filepath.Base(p)), err)
+		}
+		err = m.pieces(z, licenceOf(p))
+		if err = errors.Join(err, z.Close()); err != nil {
+			return fmt.Errorf("injections: %s: %w", finding.Quote(filepath.Base(p)), err)
+		}
+	}
+	return nil
+}
+
+var source = regexp.MustCompile(`\.(py|js|html|txt|rst|css|toml)$`)
+
+func (m *maker) pieces(z *zip.ReadCloser, licence string) error {
+	files := slices.DeleteFunc(slices.Clone(z.File), func(f *zip.File) bool {
+		return !source.MatchString(f.Name) || strings.Contains(f.Name, ".min.") || f.UncompressedSize64 < 300 || f.UncompressedSize64 > 200_000
+	})
+	slices.SortFunc(files, func(a, b *zip.File) int { return strings.Compare(a.Name, b.Name) })
+	m.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
+	for _, f := range files[:min(len(files), ofPackage)] {
+		r, err := f.Open()
+		if err != nil {
+			return err
+		}
+		b, err := io.ReadAll(io.LimitReader(r, maxFile))
+		if err = errors.Join(err, r.Close()); err != nil {
+			return err
+		}
+		n := min(len(b), m.between(300, 4000))
+		from := m.IntN(len(b) - n + 1)
+		m.add(Row{Family: "source", Language: "en", Group: "source", Carrier: "none", Licence: licence, Text: strings.ToValidUTF8(string(b[from:from+n]), "")})
+	}
+	return nil
 }
 
 // translated makes the rows of one language, which is the one with the index own among those that
@@ -102,9 +150,35 @@ func (m *maker) translated(code string, own int, list []string, licence map[stri
 		s := styles[m.IntN(len(styles))]
 		order, goal := s.order(m, m.languages[own])
 		parts := m.several(list, m.between(1, 4))
-		r := Row{Attack: true, Family: s.name, Language: code, Group: s.name + "/" + goal, Licence: "BSD-3-Clause"}
+		r := Row{Attack: true, Family: s.name, Language: code, Group: s.name + "/" + goal, Licence: "BSD-3-Clause", Order: order}
 		return m.carried(r, slices.Insert(parts, m.IntN(len(parts)+1), order))
 	})
+	m.some(paged, func() Row {
+		styles := m.styles()
+		s := styles[m.IntN(len(styles))]
+		order, goal := s.order(m, m.languages[own])
+		parts := m.several(list, m.between(20, 50))
+		r := Row{Attack: true, Family: s.name, Language: code, Group: s.name + "/" + goal, Carrier: "page", Licence: "BSD-3-Clause", Order: order}
+		r.Text = m.page(slices.Insert(parts, m.between(5, len(parts)-5), order))
+		return r
+	})
+	m.some(paged, func() Row {
+		return Row{Family: "translation", Language: code, Group: "translation", Carrier: "page", Licence: "BSD-3-Clause", Text: m.page(m.several(list, m.between(20, 50)))}
+	})
+}
+
+// page is a long text of paragraphs.
+func (m *maker) page(parts []string) string {
+	var b strings.Builder
+	for i, s := range parts {
+		b.WriteString(s)
+		if i%m.between(3, 7) == 0 {
+			b.WriteString("\n\n")
+		} else {
+			b.WriteByte(' ')
+		}
+	}
+	return b.String()
 }
 
 func (m *maker) several(list []string, n int) (out []string) {
@@ -118,11 +192,10 @@ func (m *maker) several(list []string, n int) (out []string) {
 
 // messages reads the packages in dir: the messages of each language, with the licence of each.
 func messages(dir string) (map[string]map[string]string, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "*.whl"))
-	if err != nil || len(paths) == 0 {
-		return nil, errors.Join(ErrAbsent, err)
+	paths, err := packages(dir)
+	if err != nil {
+		return nil, err
 	}
-	slices.Sort(paths)
 	out := map[string]map[string]string{}
 	for _, p := range paths {
 		if err := archive(p, out); err != nil {
@@ -132,13 +205,33 @@ func messages(dir string) (map[string]map[string]string, error) {
 	return out, nil
 }
 
+// packages are the paths of those in dir, all of which are on the list.
+func packages(dir string) ([]string, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.whl"))
+	if err != nil || len(paths) == 0 {
+		return nil, errors.Join(ErrAbsent, err)
+	}
+	slices.Sort(paths)
+	for _, p := range paths {
+		if licenceOf(p) == "" {
+			return nil, fmt.Errorf("injections: %s is no package of the list", finding.Quote(filepath.Base(p)))
+		}
+	}
+	return paths, nil
+}
+
+func licenceOf(p string) string {
+	for _, l := range licences {
+		if strings.HasPrefix(filepath.Base(p), l.prefix) {
+			return l.licence
+		}
+	}
+	return ""
+}
+
 var place = regexp.MustCompile(`/locales?/([A-Za-z]+)[^/]*/LC_MESSAGES/[^/]+\.po$`)
 
 func archive(p string, out map[string]map[string]string) error {
-	i := slices.IndexFunc(licences, func(l struct{ prefix, licence string }) bool { return strings.HasPrefix(filepath.Base(p), l.prefix) })
-	if i < 0 {
-		return errors.New("no package of the list")
-	}
 	z, err := zip.OpenReader(p)
 	if err != nil {
 		return err
@@ -157,10 +250,10 @@ func archive(p string, out map[string]map[string]string) error {
 		code := strings.ToLower(at[1])
 		err = readPO(io.LimitReader(r, maxFile), func(id, s string) {
 			if s = plain(s); long(s) && s != plain(id) {
-				keep(out, code, s, licences[i].licence)
+				keep(out, code, s, licenceOf(p))
 			}
 			if id = plain(id); code == "de" && long(id) {
-				keep(out, "en", id, licences[i].licence)
+				keep(out, "en", id, licenceOf(p))
 			}
 		})
 		if err = errors.Join(err, r.Close()); err != nil {

@@ -105,7 +105,7 @@ func deepTexts(o DeepOptions) (rows []deepRow, texts []string, err error) {
 			if judged(row.Family) {
 				s.Scrub(row.Text, &r)
 				rows = append(rows, deepRow{ID: row.ID, Family: row.Family, Group: groupOf(row.Family), Attack: row.Attack,
-					Free: slices.Contains(permissive, row.Licence), Language: languageOf(row)})
+					Free: slices.Contains(permissive, row.Licence), Language: languageOf(row.Notes)})
 				texts = append(texts, r.Clean.String())
 			}
 			return nil
@@ -151,16 +151,6 @@ func readOwn(path string, yield func(ownRow)) error {
 		}
 		yield(row)
 	}
-}
-
-// languageOf is the language that the notes of a row name, if they name one.
-func languageOf(row corpora.Row) string {
-	for _, word := range strings.FieldsFunc(row.Notes, func(r rune) bool { return r == ' ' || r == ',' || r == ';' }) {
-		if l, found := strings.CutPrefix(word, "lang="); found {
-			return l
-		}
-	}
-	return ""
 }
 
 // A pieceList is a vocabulary as the trainer reads and writes it. rank is the place of a

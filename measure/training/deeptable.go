@@ -68,14 +68,14 @@ func DeepTable(o DeepTableOptions, out, progress io.Writer) error {
 			continue
 		}
 		s := &scored{deepRow: r, logit: m.Logit(texts[i])}
-		if p, ok := fast[r.ID]; ok && !r.Own {
+		if p, ok := fast[r.ID]; ok {
 			s.fast = p
 		} else {
 			s.fast = local.Default().Score(texts[i]).P
 		}
 		all = append(all, s)
 	}
-	n := calibrate(all)
+	n := fitCascade(all)
 	var tab bytes.Buffer
 	deepTable(&tab, all)
 	if _, err := out.Write(tab.Bytes()); err != nil {
@@ -97,6 +97,9 @@ func DeepTable(o DeepTableOptions, out, progress io.Writer) error {
 	return Insert(o.Card, tab.Bytes())
 }
 
+// alarms is the share of honest texts that may score above a limit.
+const alarms = 0.01
+
 // openAny reads a model whatever its digest: it was trained on this machine.
 func openAny(path string) (*deep.Model, error) {
 	b, err := os.ReadFile(path)
@@ -106,18 +109,21 @@ func openAny(path string) (*deep.Model, error) {
 	return deep.Open(path, deep.Digest(b))
 }
 
-// leftOutScores are what fast models say of texts whose groups they have not seen, by id.
+// leftOutScores are what fast models say of texts whose groups they have not seen, and of the held
+// side of our own texts, by id.
 func leftOutScores(root string, progress io.Writer) (map[string]float32, error) {
 	dir, err := corpora.Dir(root)
 	if err != nil {
 		return nil, err
 	}
-	all, kind, err := load(dir)
+	all, kind, err := loadAll(root, dir)
 	if err != nil {
 		return nil, err
 	}
+	js := leaveOut(all, kind, progress)
+	c := calibrate(js)
 	out := map[string]float32{}
-	for _, j := range leaveOut(all, kind, progress) {
+	for _, j := range append(js, heldBack(all, kind, &c)...) {
 		out[j.id] = j.p
 	}
 	return out, nil
@@ -130,9 +136,9 @@ func (s *scored) decidable() bool {
 		!strings.HasPrefix(s.Family, "tool-poison-asb") && s.Family != "own-bare"
 }
 
-// calibrate chooses the limits, and fits the logistic function of both logits by gradient descent.
+// fitCascade chooses the limits, and fits the logistic function of both logits by gradient descent.
 // Every group counts by the root of its size.
-func calibrate(all []*scored) deep.Numbers {
+func fitCascade(all []*scored) deep.Numbers {
 	weight := map[string]float64{}
 	for _, s := range all {
 		weight[s.side()]++
@@ -166,7 +172,7 @@ func calibrate(all []*scored) deep.Numbers {
 		w[0], w[1] = max(w[0], 0), max(w[1], 0)
 	}
 	n := deep.Numbers{Fast: float32(w[0]), Deep: float32(w[1]), Bias: float32(w[2])}
-	limits(&n, all)
+	cascadeLimits(&n, all)
 	return n
 }
 
@@ -190,9 +196,9 @@ func logit(p float32) float64 {
 	return math.Log(x / (1 - x))
 }
 
-// limits chooses between which scores of the fast model the deep one looks, and from which
+// cascadeLimits chooses between which scores of the fast model the deep one looks, and from which
 // score of the cascade a text counts as an injection; it fills in what the cascade answers.
-func limits(n *deep.Numbers, all []*scored) {
+func cascadeLimits(n *deep.Numbers, all []*scored) {
 	var easy, hard, below, above []float64
 	for _, s := range all {
 		s.joined = n.Score(s.fast, s.logit)

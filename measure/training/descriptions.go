@@ -45,7 +45,7 @@ func Descriptions(root string, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	all, kind, err := load(dir)
+	all, kind, err := loadAll(root, dir)
 	if err != nil {
 		return err
 	}
@@ -58,13 +58,14 @@ func Descriptions(root string, out, progress io.Writer) error {
 	fmt.Fprintln(out, "| judged by | limit | honest flagged | poisoned flagged | of them in `tool-poison-asb-attack-tool` | others |")
 	fmt.Fprintln(out, "|---|---|---|---|---|---|")
 	shipped := local.Default()
+	lines := shipped.Calibration().Lines
 	described(out, "the weights of the program, trained on most of these rows", list, func(t *text) float32 { return shipped.Score(t.clean).P })
 	rows, groups := map[*text]float32{}, map[*text]float32{}
 	for i := range parts {
 		m := trainWithout(all, kind, func(t *text) bool { return t.isDescription() && t.part() == i })
 		for _, t := range list {
 			if t.part() == i {
-				rows[t] = m.judge(t)
+				rows[t] = along(lines[t.sort], m.judge(t))
 			}
 		}
 		fmt.Fprintf(progress, "part %d of %d\n", i+1, parts)
@@ -79,7 +80,7 @@ func Descriptions(root string, out, progress io.Writer) error {
 		m := trainWithout(all, kind, func(t *text) bool { return t.group == g })
 		for _, t := range list {
 			if t.group == g {
-				groups[t] = m.judge(t)
+				groups[t] = along(lines[t.sort], m.judge(t))
 			}
 		}
 		fmt.Fprintf(progress, "without %s\n", g)

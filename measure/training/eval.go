@@ -6,41 +6,111 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
-	"github.com/pellucid-mcp/pellucid/measure/interval"
+	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
 )
-
-// share of benign texts that the limit lets be flagged.
-const alarms = 0.01
 
 // A judged text has the score of a model that has seen nothing of its group.
 type judgement struct {
 	*text
-	p float32
+	logit float32
+	fold  int
+	p     float32 // calibrated
 }
 
 // leaveOut judges every text by a model that was trained without its group, and
 // without the other groups of its fold.
 func leaveOut(all []*text, kind []bool, progress io.Writer) []judgement {
-	var out []judgement
-	for i, fold := range folds(all) {
-		var in []*text
+	list := folds(all)
+	return each(len(list), func(i int) (out []judgement) {
+		m := trainWithout(all, kind, func(t *text) bool { return slices.Contains(list[i], t.group) })
 		for _, t := range all {
-			if t.free && !slices.Contains(fold, t.group) {
-				in = append(in, t)
+			if slices.Contains(list[i], t.group) {
+				out = append(out, judgement{text: t, logit: m.judge(t), fold: i})
 			}
 		}
-		m := train(in, kind)
-		for _, t := range all {
-			if slices.Contains(fold, t.group) {
-				out = append(out, judgement{t, m.judge(t)})
+		return out
+	}, func(i int) { fmt.Fprintf(progress, "fold %d, without %s\n", i+1, strings.Join(list[i], ", ")) })
+}
+
+// each joins what of gives for every number below n, in order. Several are made at once.
+func each(n int, of func(i int) []judgement, done func(i int)) (out []judgement) {
+	parts := make([][]judgement, n)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range runtime.NumCPU() {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				parts[i] = of(i)
 			}
-		}
-		fmt.Fprintf(progress, "fold %d, without %s\n", i+1, strings.Join(fold, ", "))
+		})
+	}
+	wg.Wait()
+	for i, p := range parts {
+		done(i)
+		out = append(out, p...)
 	}
 	return out
+}
+
+// heldBack judges the held side of our own texts by a model that was trained without it.
+func heldBack(all []*text, kind []bool, c *local.Calibration) (out []judgement) {
+	m := trainWithout(all, kind, func(t *text) bool { return t.held })
+	for _, t := range all {
+		if t.held {
+			out = append(out, m.score(t, c))
+		}
+	}
+	return out
+}
+
+// kin are languages of our own texts that are left out together, since words of theirs are alike.
+var kin = [...][]string{{"ar"}, {"bn", "hi"}, {"de", "nl"}, {"es", "fr", "it", "pt"}, {"id", "tl", "vi"}, {"ja", "ko", "zh"}, {"pl", "ru", "uk"}, {"th"}, {"tr"}}
+
+// named are the languages as the collections of others name them.
+var named = map[string]string{"Arabic": "ar", "Bengali": "bn", "Chinese": "zh", "Filipino/Tagalog": "tl", "French": "fr", "German": "de", "Hindi": "hi", "Indonesian": "id",
+	"Italian": "it", "Japanese": "ja", "Korean": "ko", "Portuguese": "pt", "Russian": "ru", "Spanish": "es", "Thai": "th", "Turkish": "tr", "Vietnamese": "vi"}
+
+// inAnother are attacks whose order is in another language than the text around it.
+const inAnother = ownPrefix + "mixed"
+
+// leftOutLanguages judges our own texts of each language by a model that has seen no text, of
+// others either, that is known to be in it or in one of its kin.
+func leftOutLanguages(all []*text, kind []bool, c *local.Calibration, progress io.Writer) []judgement {
+	return each(len(kin), func(i int) (out []judgement) {
+		m := trainWithout(all, kind, func(t *text) bool { return slices.Contains(kin[i], cmp.Or(named[t.lang], t.lang)) })
+		for _, t := range all {
+			if strings.HasPrefix(t.group, ownPrefix) && t.family != inAnother && slices.Contains(kin[i], t.lang) {
+				out = append(out, m.score(t, c))
+			}
+		}
+		return out
+	}, func(i int) { fmt.Fprintf(progress, "without the languages %s\n", strings.Join(kin[i], ", ")) })
+}
+
+// leftOutRows judges the texts of some groups by models that have not seen the row.
+func leftOutRows(all []*text, kind []bool, c *local.Calibration, groups ...string) []judgement {
+	return each(parts, func(i int) (out []judgement) {
+		left := func(t *text) bool { return t.part() == i && slices.Contains(groups, t.group) }
+		m := trainWithout(all, kind, left)
+		for _, t := range all {
+			if left(t) {
+				out = append(out, m.score(t, c))
+			}
+		}
+		return out
+	}, func(int) {})
+}
+
+func (m *fit) score(t *text, c *local.Calibration) judgement {
+	j := judgement{text: t, logit: m.judge(t)}
+	j.p = along(c.Lines[t.sort], j.logit)
+	return j
 }
 
 // folds puts every group that has attacks into a fold of its own, and the others to
@@ -54,6 +124,7 @@ func folds(all []*text) (folds [][]string) {
 		}
 		attack[t.group] = attack[t.group] || t.attack
 	}
+	groups = slices.DeleteFunc(groups, func(g string) bool { return strings.HasPrefix(g, ownPrefix) }) // never left out, never judged
 	slices.Sort(groups)
 	var benign []string
 	for _, g := range groups {
@@ -69,20 +140,20 @@ func folds(all []*text) (folds [][]string) {
 	return folds
 }
 
-// judge is the score of a text: that of its worst window.
+// judge is the logit of a text: that of its worst window.
 func (m *fit) judge(t *text) float32 {
 	if len(t.windows) == 0 {
-		return 0
+		return empty
 	}
 	best := m.logit(&t.windows[0])
 	for i := range t.windows {
 		best = max(best, m.logit(&t.windows[i]))
 	}
-	return sigmoid(best)
+	return best
 }
 
 // limitOf is the least score that at most the share of alarms of benign texts exceeds.
-func limitOf(js []judgement) float32 {
+func limitOf(js []judgement, alarms float64) float32 {
 	var benign []float32
 	for _, j := range js {
 		if !j.attack {
@@ -93,95 +164,5 @@ func limitOf(js []judgement) float32 {
 	return benign[len(benign)-1-int(alarms*float64(len(benign)))]
 }
 
-type tally struct {
-	family  string
-	attack  bool
-	n       int
-	flagged []int // by column
-}
-
-// A column is one that judges, in the order of the table.
-type column struct {
-	name  string
-	flags func(j judgement) bool
-}
-
-// columns are the model at its limit, and the phrases.
-func columns(limit float32) []column {
-	return []column{
-		{"model", func(j judgement) bool { return j.p > limit }},
-		{"phrases", func(j judgement) bool { return phrases.MatchString(j.clean) }},
-	}
-}
-
-// table writes what was flagged by family, as Markdown.
-func table(w io.Writer, js []judgement, limit float32) {
-	by := columns(limit)
-	var attacks, benign []*tally
-	for _, j := range js {
-		list := &benign
-		if j.attack {
-			list = &attacks
-		}
-		i := slices.IndexFunc(*list, func(t *tally) bool { return t.family == j.family })
-		if i < 0 {
-			i = len(*list)
-			*list = append(*list, &tally{family: j.family, attack: j.attack, flagged: make([]int, len(by))})
-		}
-		t := (*list)[i]
-		t.n++
-		for k, c := range by {
-			if c.flags(j) {
-				t.flagged[k]++
-			}
-		}
-	}
-	fmt.Fprintf(w, "Limit %.4f: the score that 1 %% of %d left-out benign texts exceed. Intervals are Wilson's, 95 %%.\n", limit, only(benign, "", by).n)
-	section(w, "Attacks: recall", attacks, by)
-	section(w, "Benign texts: false alarms", benign, by)
-	head(w, "figure", by)
-	figure := func(what string, t tally) { line(w, fmt.Sprintf("%s, n = %d", what, t.n), t) }
-	figure("AgentDojo construction, recall (`ipi-agentdojo-629`)", only(attacks, "ipi-agentdojo-629", by))
-	figure("AgentDojo construction, false alarms (`agentdojo-97-benign`)", only(benign, "agentdojo-97-benign", by))
-	figure("NotInject, false alarms", only(benign, "notinject-", by))
-	figure("tool results as JSON, false alarms", only(benign, "tool-result-json", by))
-	figure("all benign texts, false alarms", only(benign, "", by))
-}
-
-func head(w io.Writer, what string, by []column) {
-	fmt.Fprintf(w, "\n| %s |", what)
-	for _, c := range by {
-		fmt.Fprintf(w, " %s |", c.name)
-	}
-	fmt.Fprintf(w, "\n|%s\n", strings.Repeat("---|", len(by)+1+strings.Count(what, "|")))
-}
-
-func section(w io.Writer, title string, list []*tally, by []column) {
-	slices.SortFunc(list, func(a, b *tally) int { return cmp.Compare(a.family, b.family) })
-	head(w, title+" | n", by)
-	for _, t := range list {
-		line(w, fmt.Sprintf("%s | %d", t.family, t.n), *t)
-	}
-}
-
-func line(w io.Writer, what string, t tally) {
-	fmt.Fprintf(w, "| %s |", what)
-	for _, k := range t.flagged {
-		fmt.Fprintf(w, " %s |", interval.Format(k, t.n))
-	}
-	fmt.Fprintln(w)
-}
-
-// only adds up the families whose names begin so.
-func only(list []*tally, prefix string, by []column) tally {
-	out := tally{flagged: make([]int, len(by))}
-	for _, t := range list {
-		if strings.HasPrefix(t.family, prefix) {
-			out.n += t.n
-			for k, n := range t.flagged {
-				out.flagged[k] += n
-			}
-		}
-	}
-	return out
-}
+// empty is the logit of a text without a token.
+const empty = -30

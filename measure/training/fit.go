@@ -5,6 +5,7 @@ package training
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
 )
@@ -18,6 +19,7 @@ const (
 	wordRate  = 0.05 // slower: kinds hold for new families, words often do not
 	decay     = 1e-3 // of a weight at every use
 	minGroups = 3    // that a feature must occur in
+	least     = 2    // of 127: weights up to here are left out
 	nearTop   = 0.8  // a window of an attack is positive from this probability
 	seed      = 1
 )
@@ -27,11 +29,14 @@ const (
 // the windows that look most like one (multiple-instance learning, mi-SVM: Andrews,
 // Tsochantaridis and Hofmann 2003).
 type fit struct {
-	w, g   []float32 // weights, and the sums of their squared gradients (AdaGrad: Duchi, Hazan and Singer 2011)
-	b, bg  float32
-	shared []bool
-	kind   []bool // features that are kinds of words
+	w    []weight
+	b    float32
+	bg   float32
+	kind []bool // features that are kinds of words
 }
+
+// A weight stands beside the sum of its squared gradients (AdaGrad: Duchi, Hazan and Singer 2011).
+type weight struct{ w, g float32 }
 
 type example struct {
 	win    *window
@@ -39,18 +44,89 @@ type example struct {
 	weight float32
 }
 
+// A packed text has the windows of a text with the features that have a weight, which are numbered
+// closely: that the weights fit into the processor's cache makes training several times faster.
+type packed struct {
+	*text
+	windows []window
+}
+
 // train fits weights. The same texts in the same order give the same weights on one
 // architecture; where multiplication and addition are fused they may differ in the
 // last bits.
 func train(texts []*text, kind []bool) *fit {
-	m := &fit{w: make([]float32, local.Buckets), shared: sharedBy(texts), kind: kind}
+	numbers, list := pack(texts, sharedBy(texts))
+	m := &fit{}
+	for f, n := range numbers {
+		if n > 0 {
+			m.kind = append(m.kind, kind[f])
+		}
+	}
 	for round := range rounds {
-		examples := m.examples(texts, round == 0)
-		m.w, m.g = make([]float32, local.Buckets), make([]float32, local.Buckets)
+		examples := m.examples(list, round == 0)
+		m.w = make([]weight, len(m.kind))
 		m.b, m.bg = 0, 0
 		m.run(examples)
 	}
-	return m
+	whole := &fit{w: make([]weight, local.Buckets), b: m.b, kind: kind}
+	for f, n := range numbers {
+		if n > 0 {
+			whole.w[f] = m.w[n-1]
+		}
+	}
+	whole.round()
+	return whole
+}
+
+// round gives the weights the form in which they are kept: one byte each. The least ones, which say
+// next to nothing and are a third of the file, become nothing.
+func (m *fit) round() {
+	var most float32
+	for _, w := range m.w {
+		most = max(most, w.w, -w.w)
+	}
+	scale := most / 127
+	for i, w := range m.w {
+		q := float32(math.RoundToEven(float64(w.w / scale)))
+		if -least <= q && q <= least {
+			q = 0
+		}
+		m.w[i].w = q * scale
+	}
+}
+
+// pack numbers the features that are shared, from 1, and packs the texts.
+func pack(texts []*text, shared []bool) (numbers []uint32, list []packed) {
+	numbers = make([]uint32, local.Buckets)
+	next := uint32(1)
+	for f, s := range shared {
+		if s {
+			numbers[f] = next
+			next++
+		}
+	}
+	for _, t := range texts {
+		p := packed{t, make([]window, len(t.windows))}
+		for i, w := range t.windows {
+			p.windows[i].norm, p.windows[i].holds = w.norm, w.holds
+			for _, f := range w.features {
+				if n := numbers[f]; n > 0 {
+					p.windows[i].features = append(p.windows[i].features, n-1)
+				}
+			}
+		}
+		list = append(list, p)
+	}
+	return numbers, list
+}
+
+// weights are those of every feature.
+func (m *fit) weights() []float32 {
+	out := make([]float32, len(m.w))
+	for i, w := range m.w {
+		out[i] = w.w
+	}
+	return out
 }
 
 // sharedBy marks the features that occur in texts of minGroups groups: what only
@@ -58,7 +134,7 @@ func train(texts []*text, kind []bool) *fit {
 func sharedBy(texts []*text) []bool {
 	byGroup := map[string][]*text{}
 	for _, t := range texts {
-		byGroup[t.group] = append(byGroup[t.group], t)
+		byGroup[t.author] = append(byGroup[t.author], t)
 	}
 	count := make([]uint8, local.Buckets)
 	for _, group := range byGroup {
@@ -83,7 +159,7 @@ func sharedBy(texts []*text) []bool {
 
 // examples chooses windows and says what each weighs: a text counts by the root of
 // its windows, a group by the root of its texts, and each side as much as the other.
-func (m *fit) examples(texts []*text, first bool) (out []example) {
+func (m *fit) examples(texts []packed, first bool) (out []example) {
 	sizes := map[side]int{}
 	for _, t := range texts {
 		sizes[t.side()]++
@@ -107,6 +183,13 @@ func (m *fit) examples(texts []*text, first bool) (out []example) {
 			counted = min(n, 16)
 		}
 		each := float32(math.Sqrt(counted) / n / math.Sqrt(float64(sizes[t.side()])))
+		if strings.HasPrefix(t.family, ownPrefix) {
+			if t.attack {
+				each *= ownAttack
+			} else {
+				each *= ownHonest
+			}
+		}
 		for i := from; i < len(out); i++ {
 			out[i].weight = each
 			sum[int(out[i].y)] += each
@@ -119,7 +202,22 @@ func (m *fit) examples(texts []*text, first bool) (out []example) {
 }
 
 // positives are the windows of an attack that count as one.
-func (m *fit) positives(out []example, t *text, first bool) []example {
+func (m *fit) positives(out []example, t packed, first bool) []example {
+	if len(t.windows) > 0 && t.windows[0].holds >= 0 {
+		most := float32(0)
+		for i := range t.windows {
+			most = max(most, t.windows[i].holds)
+		}
+		for i := range t.windows {
+			switch w := &t.windows[i]; {
+			case w.holds > 0.6*most:
+				out = append(out, example{win: w, y: 1})
+			case w.holds == 0:
+				out = append(out, example{win: w})
+			}
+		}
+		return out
+	}
 	if first {
 		if len(t.windows) > 3 {
 			return out
@@ -150,7 +248,7 @@ func (m *fit) positives(out []example, t *text, first bool) []example {
 func (m *fit) logit(w *window) float32 {
 	var s float32
 	for _, f := range w.features {
-		s += m.w[f]
+		s += m.w[f].w
 	}
 	return s/w.norm + m.b
 }
@@ -177,16 +275,14 @@ func (m *fit) step(e *example) {
 	}
 	x := d / e.win.norm
 	for _, f := range e.win.features {
-		if !m.shared[f] {
-			continue
-		}
 		rate := float32(wordRate)
 		if m.kind[f] {
 			rate = kindRate
 		}
-		g := x + decay*m.w[f]
-		m.g[f] += g * g
-		m.w[f] -= rate * g / (float32(math.Sqrt(float64(m.g[f]))) + tiny)
+		w := &m.w[f]
+		g := x + decay*w.w
+		w.g += g * g
+		w.w -= rate * g / (float32(math.Sqrt(float64(w.g))) + tiny)
 	}
 	m.bg += d * d
 	m.b -= kindRate * d / (float32(math.Sqrt(float64(m.bg))) + tiny)

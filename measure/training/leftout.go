@@ -13,14 +13,17 @@ type Judged struct {
 	Score      float64
 }
 
-// LeftOut judges every text whose meaning a model can judge, in the folder of the test data.
-func LeftOut(dir string, progress io.Writer) ([]Judged, error) {
-	all, kind, err := load(dir)
+// LeftOut judges every text whose meaning a model can judge, in the folder of the test data; root is
+// that of the repository.
+func LeftOut(root, dir string, progress io.Writer) ([]Judged, error) {
+	all, kind, err := loadAll(root, dir)
 	if err != nil {
 		return nil, err
 	}
+	js := leaveOut(all, kind, progress)
+	calibrate(js)
 	var out []Judged
-	for _, j := range leaveOut(all, kind, progress) {
+	for _, j := range js {
 		out = append(out, Judged{j.id, j.family, j.attack, j.clean, float64(j.p)})
 	}
 	return out, nil

@@ -3,10 +3,12 @@
 package training
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
 	"github.com/pellucid-mcp/pellucid/measure/corpora"
+	"github.com/pellucid-mcp/pellucid/measure/injections"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
@@ -14,10 +16,14 @@ import (
 type text struct {
 	id     string
 	family string
-	group  string // families that share authors, templates or payloads
+	lang   string // where the data say so
+	group  string // families that share authors, templates or payloads; of our own texts, the family
+	author string // the group; of our own texts, what is written alike
 	attack bool
 	free   bool   // its licence lets a model be trained on it
 	clean  string // as the boundary shows it to a classifier
+	sort   int    // which calibration it has
+	held   bool   // of our own texts: on the held side
 
 	windows []window
 }
@@ -32,8 +38,10 @@ func (t *text) side() side { return side{t.group, t.attack} }
 
 // A window is what is judged together.
 type window struct {
-	features []uint32
-	norm     float32
+	features   []uint32
+	norm       float32
+	start, end int     // in the text
+	holds      float32 // the share of the order that it holds; less than 0: it is not known where the order stands
 }
 
 // permissive lists the licences under which a text may be trained on: those that
@@ -105,8 +113,8 @@ func load(dir string) (all []*text, kind []bool, err error) {
 				return nil
 			}
 			s.Scrub(row.Text, &r)
-			t := &text{id: row.ID, family: row.Family, group: groupOf(row.Family), attack: row.Attack, free: free[row.Licence], clean: r.Clean.String()}
-			t.windows = windowsOf(t.clean, kind)
+			t := &text{id: row.ID, family: row.Family, lang: languageOf(row.Notes), group: groupOf(row.Family), author: groupOf(row.Family), attack: row.Attack, free: free[row.Licence], clean: r.Clean.String()}
+			t.windows, t.sort = windowsOf(t.clean, kind)
 			all = append(all, t)
 			return nil
 		})
@@ -117,18 +125,78 @@ func load(dir string) (all []*text, kind []bool, err error) {
 	return all, kind, nil
 }
 
+// languageOf is the language that a note names.
+func languageOf(notes string) string {
+	_, l, _ := strings.Cut(notes, "lang=")
+	l, _, _ = strings.Cut(l, ";")
+	return l
+}
+
+// own reads the texts that were written for this project, and those of the packages in folder.
+func own(folder string, kind []bool) (all []*text, err error) {
+	s, err := scrub.Compile(scrub.Policy{Profile: scrub.MCP})
+	if err != nil {
+		return nil, err
+	}
+	rows, err := injections.Rows(injections.Seed)
+	if err != nil {
+		return nil, err
+	}
+	more, err := injections.Translations(folder, injections.Seed)
+	if err != nil {
+		return nil, err
+	}
+	var r scrub.Result
+	for _, row := range append(rows, more...) {
+		if row.Attack && slices.Contains(unsaid, row.Family) {
+			continue
+		}
+		s.Scrub(row.Text, &r)
+		t := &text{id: row.ID, family: ownPrefix + row.Family, lang: row.Language, group: ownPrefix + row.Family, author: ownPrefix + row.Family, attack: row.Attack, free: true, held: row.Held, clean: r.Clean.String()}
+		t.windows, t.sort = windowsOf(t.clean, kind)
+		if row.Order != "" {
+			s.Scrub(row.Order, &r)
+			t.place(r.Clean.String())
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// place tells the windows which part of an order they hold, where it is found in the text.
+func (t *text) place(order string) {
+	at, n := -1, 0
+	for _, way := range []*strings.Replacer{strings.NewReplacer(), strings.NewReplacer("\n", " "), strings.NewReplacer("\n", `\n`, `"`, `\"`, `\`, `\\`)} {
+		form := way.Replace(order)
+		if at, n = strings.Index(t.clean, form), len(form); at >= 0 {
+			break
+		}
+	}
+	if at < 0 {
+		return
+	}
+	for i := range t.windows {
+		w := &t.windows[i]
+		w.holds = float32(max(0, min(at+n, w.end)-max(at, w.start))) / float32(n)
+	}
+}
+
 // windowsOf reads the features of a text, window by window, and marks those that
 // are kinds.
-func windowsOf(s string, kind []bool) (out []window) {
+func windowsOf(s string, kind []bool) (out []window, sort int) {
 	var r local.Reader
 	var all []uint32
-	var ends []int
+	var ends, starts, stops []int
+	var c local.Count
 	for r.Reset(s); r.Next(); {
+		c.Add(&r)
 		all = append(all, r.Features[:r.Count]...)
 		for _, f := range r.Features[r.Words:r.Count] {
 			kind[f] = true
 		}
 		ends = append(ends, len(all))
+		start, end := r.Span()
+		starts, stops = append(starts, start), append(stops, end)
 	}
 	from := func(token int) int {
 		if token == 0 {
@@ -141,7 +209,7 @@ func windowsOf(s string, kind []bool) (out []window) {
 			end := min(i+size, len(ends))
 			i = max(0, min(i, end-size))
 			f := all[from(i):ends[end-1]]
-			out = append(out, window{f, local.Norm(len(f))})
+			out = append(out, window{f, local.Norm(len(f)), starts[i], stops[end-1], -1})
 			if end == len(ends) {
 				break
 			}
@@ -150,5 +218,5 @@ func windowsOf(s string, kind []bool) (out []window) {
 			break // a larger window would be the same
 		}
 	}
-	return out
+	return out, c.Sort()
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
 	"github.com/pellucid-mcp/pellucid/measure/corpora"
+	"github.com/pellucid-mcp/pellucid/measure/injections"
 )
 
 // Options say what Run does beside the table.
@@ -30,18 +31,18 @@ func Run(o Options, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	all, kind, err := load(dir)
+	all, kind, err := loadAll(o.Root, dir)
 	if err != nil {
 		return err
 	}
 	js := leaveOut(all, kind, progress)
-	limit := limitOf(js)
+	c := calibrate(js)
 	var tab bytes.Buffer
-	table(&tab, js, limit)
+	table(&tab, js, &extra{heldBack(all, kind, &c), leftOutLanguages(all, kind, &c, progress), leftOutRows(all, kind, &c, "code", "agent-instructions")}, &c)
 	if _, err := out.Write(tab.Bytes()); err != nil || !o.Write {
 		return err
 	}
-	m, err := model(all, kind, limit)
+	m, err := model(all, kind, c)
 	if err != nil {
 		return err
 	}
@@ -52,8 +53,21 @@ func Run(o Options, out, progress io.Writer) error {
 	return Insert(filepath.Join(folder, "MODEL.md"), tab.Bytes())
 }
 
+// loadAll reads the collections in dir, and our own texts with those of the packages.
+func loadAll(root, dir string) (all []*text, kind []bool, err error) {
+	all, kind, err = load(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	more, err := own(filepath.Join(root, injections.Folder), kind)
+	if err != nil {
+		return nil, nil, err
+	}
+	return append(all, more...), kind, nil
+}
+
 // model is that of all texts that may be trained on.
-func model(all []*text, kind []bool, limit float32) (*local.Model, error) {
+func model(all []*text, kind []bool, c local.Calibration) (*local.Model, error) {
 	var in []*text
 	for _, t := range all {
 		if t.free {
@@ -61,7 +75,7 @@ func model(all []*text, kind []bool, limit float32) (*local.Model, error) {
 		}
 	}
 	m := train(in, kind)
-	return local.New(m.w, m.b, limit, digestOf(in))
+	return local.New(m.weights(), m.b, c, digestOf(in))
 }
 
 // digestOf names the texts that a model was trained on.

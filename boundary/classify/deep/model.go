@@ -88,7 +88,7 @@ var (
 
 // Published are the digests (SHA-256) of the files that were published with the program.
 var Published = []string{
-	"82f5d429f3d25a674346303b6759531f99b9877f4364c513baba3454da0dd0f8",
+	"00f328f93cc3f5db133b01d2345849214cafe5b41a49e2226ad82547ed602383",
 }
 
 // Digest is how a file is named: SHA-256, in lower case.

@@ -22,7 +22,7 @@ func (c Classifier) Classify(ctx context.Context, texts []string) ([]classify.Sc
 			return nil, err
 		}
 		p := c.Model.Score(t).P
-		out[i] = classify.Score{P: float64(p), Flagged: p > c.Model.limit}
+		out[i] = classify.Score{P: float64(p), Flagged: p > c.Model.Limit()}
 	}
 	return out, nil
 }

@@ -2,11 +2,14 @@
 
 package local
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+	"unsafe"
+)
 
 // form is the version of what is counted in a text. Weights of one form mean
 // nothing under another.
-const form = 1
+const form = 3
 
 // Buckets is how many weights there are: features are hashed into so many.
 const Buckets = 1 << bits
@@ -43,9 +46,9 @@ type Reader struct {
 	kindOf *kinds
 	seen   [memory]kindAt // words of the lexicon before, the newest first
 	count  int            // of tokens
+	past   [256]pastAt    // triples before
 
-	word [maxWord + 2]byte // the token in lower case between two marks
-	n    int
+	token
 
 	Features [perToken]uint32 // of the token that Next has found
 	Count    int
@@ -56,7 +59,11 @@ type Reader struct {
 func (r *Reader) Reset(text string) {
 	r.text, r.start, r.at, r.last, r.before, r.Count = text, 0, 0, 0, 0, 0
 	r.seen, r.count, r.kindOf = [memory]kindAt{}, 0, lexiconKinds()
+	r.past = [256]pastAt{}
 }
+
+// Span is where the token stands.
+func (r *Reader) Span() (start, end int) { return r.start, r.at }
 
 // kindAt is a word of the lexicon and where it stood.
 type kindAt struct {
@@ -69,10 +76,25 @@ const (
 	reach  = 12 // how many tokens back they count
 )
 
+// pastAt is a triple and the number, from 1, of the token that it ended with.
+type pastAt struct {
+	triple uint32
+	at     uint32
+}
+
+// again reports whether the triple stood among the tokens of the widest window before. What is
+// repeated says nothing new: without this a text of one word would be as loud as an order.
+func (r *Reader) again(triple uint64) bool {
+	p := &r.past[triple&0xff]
+	repeated := p.at != 0 && p.triple == uint32(triple>>32) && uint32(r.count)-p.at < widest
+	*p = pastAt{uint32(triple >> 32), uint32(r.count)}
+	return repeated
+}
+
 // Next goes to the next token and sets Features[:Count]. It is false at the end
-// of the text.
+// of the text. A token that repeats what stood shortly before has no features.
 func (r *Reader) Next() bool {
-	if !r.token() {
+	if !r.read() {
 		return false
 	}
 	h := uint64(offset)
@@ -80,29 +102,41 @@ func (r *Reader) Next() bool {
 		h = (h ^ uint64(c)) * prime
 	}
 	h = mix(h)
-	r.Count = 0
-	r.add(h)
-	if r.last != 0 {
-		r.add(mix(r.last*3 + h))
-	}
-	if r.before != 0 {
-		r.add(mix(r.before*5 + h)) // whatever stands between them
-		r.add(mix(r.before*7 + r.last*3 + h))
-	}
-	r.stems()
-	r.Words = r.Count
+	r.Count, r.Words = 0, 0
 	r.count++
-	if k := r.kindOf.of(h); k != 0 {
-		r.kinds(k)
+	triple := mix(r.before*7 + r.last*3 + h)
+	if !r.again(triple) {
+		r.add(h)
+		if r.last != 0 {
+			r.add(mix(r.last*3 + h))
+		}
+		if r.before != 0 {
+			r.add(mix(r.before*5 + h)) // whatever stands between them
+			r.add(triple)
+		}
+		r.stems()
+		r.Words = r.Count
+		if k := r.kind(); k != 0 {
+			r.kinds(k)
+		}
 	}
 	r.before, r.last = r.last, h|1
 	return true
 }
 
-// stems adds each run of five bytes of a word and its marks, so that a word which
-// was never seen still speaks by its stem.
+// kind is the kind of the token; where no spaces are written, of the word that begins with it.
+func (r *Reader) kind() uint8 {
+	if r.alone {
+		return r.kindOf.of(r.text[r.start:min(len(r.text), r.start+maxWord)], true)
+	}
+	return r.kindOf.of(unsafe.String(&r.word[1], r.n-2), false)
+}
+
+// stems adds each run of some letters of a word and its marks, so that a word which
+// was never seen still speaks by its stem: five of ASCII, four of other scripts.
 func (r *Reader) stems() {
-	if r.n <= stem {
+	if r.foreign {
+		r.foreignStems()
 		return
 	}
 	for i := 0; i+stem <= r.n; i++ {
@@ -111,6 +145,26 @@ func (r *Reader) stems() {
 			h = h<<8 | uint64(c)
 		}
 		r.add(mix(h ^ stemSeed))
+	}
+}
+
+func (r *Reader) foreignStems() {
+	from, to, n := 0, 0, 0
+	for to < r.n {
+		for to++; to < r.n && !utf8.RuneStart(r.word[to]); {
+			to++
+		}
+		if n++; n < foreignStem {
+			continue
+		}
+		h := uint64(offset)
+		for _, c := range r.word[from:to] {
+			h = (h ^ uint64(c)) * prime
+		}
+		r.add(mix(h ^ stemSeed))
+		for from++; from < to && !utf8.RuneStart(r.word[from]); {
+			from++
+		}
 	}
 }
 
@@ -133,11 +187,12 @@ func (r *Reader) kinds(k uint8) {
 }
 
 const (
-	stem            = 5
-	kindSeed uint64 = 0xd6e8feb86659fd93
-	offset   uint64 = 0xcbf29ce484222325 // FNV-1a
-	prime    uint64 = 0x100000001b3
-	stemSeed uint64 = 0x9e3779b97f4a7c15
+	stem               = 5
+	foreignStem        = 4
+	kindSeed    uint64 = 0xd6e8feb86659fd93
+	offset      uint64 = 0xcbf29ce484222325 // FNV-1a
+	prime       uint64 = 0x100000001b3
+	stemSeed    uint64 = 0x9e3779b97f4a7c15
 )
 
 func (r *Reader) add(h uint64) {
@@ -152,83 +207,6 @@ func mix(h uint64) uint64 {
 	h ^= h >> 33
 	h *= 0xc4ceb9fe1a85ec53
 	return h ^ h>>33
-}
-
-// token reads the next token into word.
-func (r *Reader) token() bool {
-	s, i := r.text, r.at
-	for i < len(s) && class[s[i]] == space {
-		i++
-	}
-	if i == len(s) {
-		r.at = i
-		return false
-	}
-	r.start, r.word[0], r.n = i, '^', 1
-	digits := true
-	for i < len(s) && r.n <= maxWord {
-		c := s[i]
-		if c < utf8.RuneSelf {
-			k := class[c]
-			if k == space {
-				break
-			}
-			if k == mark {
-				if r.n == 1 {
-					r.word[r.n], r.n, i = c, r.n+1, i+1
-				}
-				break
-			}
-			if k == digit {
-				c = '0' // which number it is says nothing
-				if digits && r.n > 1 {
-					i++
-					continue
-				}
-			} else {
-				digits = false
-			}
-			r.word[r.n], r.n, i = lower[c], r.n+1, i+1
-			continue
-		}
-		_, w := utf8.DecodeRuneInString(s[i:])
-		alone := unspaced(s[i:], w)
-		if alone && r.n > 1 || r.n+w > maxWord+1 {
-			break
-		}
-		digits = false
-		r.n += copy(r.word[r.n:], s[i:i+w])
-		i += w
-		if alone {
-			break
-		}
-	}
-	// The rest of a word that is too long belongs to it.
-	for r.n > maxWord && i < len(s) && class[s[i]] == letter {
-		i++
-	}
-	r.at = i
-	r.word[r.n] = '$'
-	r.n++
-	return true
-}
-
-// unspaced reports whether the character that s begins with, w bytes long, is of
-// a script that is written without spaces: U+0E00 to U+109F, U+1780 to U+17FF and
-// from U+2E80 to the end of the BMP's ideographs and syllables.
-func unspaced(s string, w int) bool {
-	if w != 3 {
-		return w == 4
-	}
-	switch c, d := s[0], s[1]; {
-	case c == 0xe0:
-		return d >= 0xb8
-	case c == 0xe1:
-		return d <= 0x82 || d == 0x9e || d == 0x9f
-	case c == 0xe2:
-		return d >= 0xba
-	}
-	return s[0] <= 0xed
 }
 
 // Classes of bytes.
