@@ -40,8 +40,8 @@ func (f *Filter) Grouped() bool {
 func (f *Filter) Match(r *Row) bool {
 	at := Micros(r.Time)
 	from, to := f.Span()
-	has := func(class_ string, d ledger.Digest) bool {
-		return d == ledger.Digest{} || slices.ContainsFunc(r.Subjects, func(s ledger.Subject) bool { return class(s.Role) == class_ && s.Digest == d })
+	has := func(c string, d ledger.Digest) bool {
+		return d == ledger.Digest{} || slices.ContainsFunc(r.Subjects, func(s ledger.Subject) bool { return class(s.Role) == c && s.Digest == d })
 	}
 	switch {
 	case at < from || at >= to:

@@ -64,7 +64,7 @@ func (f *findings) beginning(ctx context.Context, id ledger.ID) (sequence.Entry,
 	}
 	st, err := ledger.UnverifiedStatement(e.Envelope)
 	if err != nil {
-		return e, nil, nil // it is counted where its turn comes
+		return e, nil, nil // body counts it among those that cannot be read
 	}
 	d, ok := detectionOf(e.Index, st)
 	if !ok || d.Activity != activityCreate {
