@@ -206,7 +206,7 @@ func agreeByForms(t *testing.T) func(address, code string) {
 func browserContext(t *testing.T) func() context.Context {
 	t.Helper()
 	bin := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"} {
 		if at, err := exec.LookPath(name); err == nil {
 			bin = at
 			break

@@ -13,10 +13,10 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// TestBrowserReview reviews 200 items by keyboard alone, with two keystrokes each: every other one is released.
+// TestBrowserReview reviews 40 items by keyboard alone, with two keystrokes each: every other one is released.
 func TestBrowserReview(t *testing.T) {
 	b, r := newTab(t), newReviewed(t)
-	const n = 200
+	const n = 40
 	for i := range n {
 		r.hold(i)
 	}
