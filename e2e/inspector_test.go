@@ -43,14 +43,19 @@ func newInspector(t *testing.T, in *install, servers map[string][]string) *inspe
 	return i
 }
 
+// command is the Inspector's command line with arguments. On a busy machine a server may need longer than its 15 seconds.
+func (i *inspector) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, nodeBinary(i.modules), append([]string{i.modules + "/.bin/mcp-inspector", "--cli", "--quiet", "--connect-timeout", "90000"}, args...)...)
+	cmd.Env = append(os.Environ(), "HOME="+i.home, "MCP_INSPECTOR_SECRET_STORE=memory")
+	return cmd
+}
+
 // ask runs one method and returns the result that the Inspector prints.
 func (i *inspector) ask(t *testing.T, server, era string, args ...string) json.RawMessage {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, nodeBinary(i.modules), append([]string{i.modules + "/.bin/mcp-inspector", "--cli", "--quiet",
-		"--config", i.config, "--server", server, "--protocol-era", era}, args...)...)
-	cmd.Env = append(os.Environ(), "HOME="+i.home, "MCP_INSPECTOR_SECRET_STORE=memory")
+	cmd := i.command(ctx, append([]string{"--config", i.config, "--server", server, "--protocol-era", era}, args...)...)
 	stderr := new(transcript)
 	cmd.Stderr = stderr
 	out, err := cmd.Output()

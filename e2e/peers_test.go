@@ -210,7 +210,7 @@ func soon(t testing.TB) context.Context {
 
 // patience is how long a peer may take before the test calls it a hang. The
 // machine may be busy; no assertion rests on speed.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // key is the installation's key of the fences.
 func (in *install) key(t testing.TB) frame.Key {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -106,17 +107,20 @@ func TestRestarts(t *testing.T) {
 		go func() { done <- cmd.Wait() }()
 	}
 	restarts := 0
-	tick := time.NewTicker(every)
-	defer tick.Stop()
+	next := time.After(every)
 	late := time.After(length + 2*time.Minute)
 	for left := len(clients); left > 0; {
 		select {
-		case <-tick.C:
+		case <-next:
 			signal := []os.Signal{syscall.SIGTERM, syscall.SIGKILL}[restarts%2]
 			restarts++
 			_ = gateway.Process.Signal(signal)
 			_ = gateway.Wait()
 			gateway = start()
+			if r, err := http.Get("http://" + l.Addr().String() + "/healthz"); err == nil { // the socket waits until the gateway has started
+				r.Body.Close()
+			}
+			next = time.After(every)
 		case <-done:
 			left--
 		case <-late:
@@ -168,10 +172,8 @@ func (i *inspector) callUntil(t *testing.T, url string, over <-chan struct{}) (a
 			return all
 		case <-time.After(time.Second): // its start takes as much of the machine as hundreds of calls
 		}
-		cmd := exec.CommandContext(t.Context(), nodeBinary(i.modules), i.modules+"/.bin/mcp-inspector", "--cli", "--quiet", url, "--transport", "http",
-			"--method", "tools/call", "--tool-name", "echo", "--tool-arg", fmt.Sprintf("message=call %d", n))
-		cmd.Env = append(os.Environ(), "HOME="+i.home, "MCP_INSPECTOR_SECRET_STORE=memory")
-		out, err := cmd.CombinedOutput()
+		out, err := i.command(t.Context(), url, "--transport", "http",
+			"--method", "tools/call", "--tool-name", "echo", "--tool-arg", fmt.Sprintf("message=call %d", n)).CombinedOutput()
 		if err == nil && strings.Contains(string(out), fmt.Sprintf("call %d", n)) {
 			all.answered++
 		} else {

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -181,10 +180,7 @@ func TestUpPublished(t *testing.T) {
 	i := newInspector(t, in, nil)
 	for _, era := range []string{"legacy", "auto", "modern"} {
 		ask := func(args ...string) []byte {
-			cmd := exec.CommandContext(soon(t), nodeBinary(modules), append([]string{modules + "/.bin/mcp-inspector", "--cli", "--quiet", base + "/mcp",
-				"--transport", "http", "--protocol-era", era}, args...)...)
-			cmd.Env = append(os.Environ(), "HOME="+i.home, "MCP_INSPECTOR_SECRET_STORE=memory")
-			out, err := cmd.Output()
+			out, err := i.command(soon(t), append([]string{base + "/mcp", "--transport", "http", "--protocol-era", era}, args...)...).Output()
 			if err != nil {
 				t.Errorf("Inspector, %s: %v", era, err)
 			}

@@ -18,7 +18,15 @@ try {
   client.onclose = () => { count.ended ||= 'closed' }
   client.setNotificationHandler(LoggingMessageNotificationSchema, n => add(count.news, n.method))
   client.setNotificationHandler(ToolListChangedNotificationSchema, n => add(count.news, n.method))
-  await client.connect(new StreamableHTTPClientTransport(new URL(url)))
+  for (let tries = 1; ; tries++) { // a restart may meet the first connection, of which nothing is lost
+    try {
+      await client.connect(new StreamableHTTPClientTransport(new URL(url)))
+      break
+    } catch (e) {
+      if (tries === 10) throw e
+      count.ended = ''
+    }
+  }
   await client.setLoggingLevel('info')
   const end = Date.now() + 1000 * Number(seconds)
   while (Date.now() < end && !count.ended) {

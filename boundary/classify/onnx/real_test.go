@@ -36,7 +36,7 @@ func installed(t testing.TB) Options {
 	dir := filepath.Join(tools, "model", "stackone_defender", "models", "minilm-multihead-v5")
 	return Options{Python: filepath.Join(tools, "bin", "python"), Model: filepath.Join(dir, "model_quantized.onnx"),
 		Tokenizer: filepath.Join(dir, "tokenizer.json"), Config: filepath.Join(dir, "config.json"),
-		Injection: []string{"0"}, Scores: "sigmoid", MaxTokens: 256, Overlap: 64}
+		Injection: []string{"0"}, Scores: "sigmoid", MaxTokens: 256, Overlap: 64, start: 5 * time.Minute, answer: 5 * time.Minute}
 }
 
 func started(t testing.TB, o Options) *Classifier {
