@@ -5,7 +5,6 @@ package console
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
-	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -101,10 +99,8 @@ func (v *overviewView) cost(ctx context.Context, l *storage.Ledger, w index.Wind
 		return nil
 	}
 	o := &v.Others[at]
-	list, err := l.List(ctx, sequence.Filter{Kind: ledger.Counterfactual, Since: w.Since, Until: w.Until, Limit: maxJudged})
-	if errors.Is(err, sequence.ErrNoLog) {
-		return nil
-	} else if err != nil {
+	list, _, err := latest(ctx, l, index.Filter{Kinds: []ledger.Kind{ledger.Counterfactual}, Since: w.Since, Until: w.Until}, maxJudged)
+	if err != nil {
 		return err
 	}
 	type wait struct {

@@ -67,7 +67,7 @@ func (c *Console) history(ctx context.Context, names []string) (v historyView, e
 	if c.opt.Ledger == nil || len(names) == 0 {
 		return v, nil
 	}
-	list, all, err := c.recordsOf(ctx, names[0])
+	list, all, err := latest(ctx, c.opt.Ledger, index.Filter{Servers: names[:1]}, maxHistory)
 	if err != nil {
 		return v, err
 	}
@@ -82,12 +82,12 @@ func (c *Console) history(ctx context.Context, names []string) (v historyView, e
 	return v, nil
 }
 
-// recordsOf returns the latest records of a server, the oldest first. The index of the log finds them: it has those of
-// up to a second ago.
-func (c *Console) recordsOf(ctx context.Context, server string) (out []sequence.Entry, all bool, err error) {
+// latest returns the latest records that a filter selects, the oldest first. The index of the log finds them: it has those
+// of up to a second ago.
+func latest(ctx context.Context, l *storage.Ledger, f index.Filter, most int) (out []sequence.Entry, all bool, err error) {
 	var places []int64
-	err = c.opt.Ledger.View(ctx, func(x *storage.View) error {
-		list, err := x.List(&index.Filter{Servers: []string{server}}, storage.Page{Limit: maxHistory})
+	err = l.View(ctx, func(x *storage.View) error {
+		list, err := x.List(&f, storage.Page{Limit: most})
 		for i := range list.Rows {
 			places = append(places, list.Rows[i].Index)
 		}
@@ -98,7 +98,7 @@ func (c *Console) recordsOf(ctx context.Context, server string) (out []sequence.
 		return nil, false, err
 	}
 	slices.Sort(places)
-	out, err = c.opt.Ledger.These(ctx, places)
+	out, err = l.These(ctx, places)
 	return out, all, err
 }
 
