@@ -190,7 +190,7 @@ description-figures:
 
 # What the program is made of, by module, and whether it is as small as it was (linux/amd64).
 size:
-	go run ./cmd/pellucid-bench size --max-binary 55 --max-archive 21
+	go run ./cmd/pellucid-bench size --max-binary 56 --max-archive 21
 
 # Translations of free programs, whose messages are honest texts in many languages; they are
 # read where they lie, for training, and are no part of this project.
