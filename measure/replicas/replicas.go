@@ -228,6 +228,15 @@ func (r *rig) faults(ctx context.Context) (all []Fault, err error) {
 		if err := r.pair.Failover(); err != nil {
 			return all, err
 		}
+		for _, g := range r.replicas {
+			if err := g.ready(ctx); err != nil {
+				return all, err
+			}
+		}
+		// The proxy asks once a second, and believes the second answer that a replica is away.
+		if err := sleep(ctx, 2*time.Second); err != nil {
+			return all, err
+		}
 		f.Until = time.Now()
 		all = append(all, f)
 		if err := sleep(ctx, r.o.Every); err != nil {
