@@ -134,7 +134,7 @@ func (m *Model) LimitFor(falseAlarms int) (limit float32, ok bool) {
 	return a + (b-a)*share, true
 }
 
-// Limit is the score from which a text counts as an injection where nobody says otherwise: one of
+// Limit is the score from which a text counts as an injection where no setting says otherwise: one of
 // 100 honest texts of families that were left out of training exceeds it.
 func (m *Model) Limit() float32 {
 	l, _ := m.LimitFor(100)
