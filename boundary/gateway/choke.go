@@ -119,6 +119,9 @@ func (in *inspection) decide() *wire.Message {
 	}
 	part, came, kind := partOf(in.p.msg)
 	in.row, in.rule = mcpmsg.Lookup(part, in.p.method), in.cfg.rule(in.p.name)
+	if in.p.ofTask() {
+		in.rule.Hold, in.rule.Except = in.cfg.heldAnywhere()
+	}
 	if err := in.begin(kind); err != nil {
 		in.cfg.Log.Error("a message of the server could not be inspected: it is withheld", "error", err)
 		return in.instead(nil)

@@ -5,13 +5,11 @@ package gateway
 import (
 	"context"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
-	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -128,8 +126,7 @@ func (c *Config) judges(p *passage) *judged {
 	if c.Classifiers == nil || p.msg.Local || p.released != "" {
 		return nil
 	}
-	ofTask := strings.HasPrefix(p.method, mcpmsg.Tasks)
-	if p.method != mcpmsg.CallTool && !ofTask {
+	if !p.answersTool() {
 		return c.judgesElsewhere(p)
 	}
 	if c.Classifiers.Of == nil || p.msg.Kind != wire.Response && p.msg.Kind != wire.ErrorResponse {
@@ -139,7 +136,7 @@ func (c *Config) judges(p *passage) *judged {
 	if len(members) == 0 {
 		return nil
 	}
-	return &judged{members: members, narrow: !ofTask && isNarrow(p, c.rule(p.name).Validation)}
+	return &judged{members: members, narrow: !p.ofTask() && isNarrow(p, c.rule(p.name).Validation)}
 }
 
 // asks returns the members of a mode that are to be asked.

@@ -407,13 +407,7 @@ func TestJudgedIsFramed(t *testing.T) {
 // TestClassifyTasks: what a tool answers as a task is judged before it is delivered too, wherever it stands, by the
 // classifiers of the server.
 func TestClassifyTasks(t *testing.T) {
-	const task = `"taskId":"t","status":"completed","createdAt":"2026-11-01T10:00:00Z","lastUpdatedAt":"2026-11-01T10:00:00Z","ttl":1000`
-	for method, result := range map[string]string{
-		"tasks/result": evil,
-		"tasks/get":    `{` + task + `,"result":` + evil + `}`,
-		"tasks/cancel": `{` + task + `,"statusMessage":"some evil words"}`,
-		"tasks/list":   `{"tasks":[{` + task + `,"result":` + evil + `}]}`,
-	} {
+	for method, result := range taskAnswers(evil) {
 		k := &words{}
 		j := newJury(t, &ShadowOptions{}, aMember(t, k))
 		r := newRig(t, j.set)

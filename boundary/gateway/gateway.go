@@ -91,7 +91,7 @@ type Config struct {
 	RequireEvidence bool
 
 	// Tools returns the rule of a tool, by the name that the server gave it, or nil
-	// where it has none of its own. It may be called at the same time.
+	// where it has none of its own; that of all tools for "". It may be called at the same time.
 	Tools func(name string) *Rule
 	// Schemas keeps compiled outputSchemas for several servers; nil: for this one.
 	Schemas *validate.Cache

@@ -23,9 +23,9 @@ type Exception struct {
 }
 
 // holds returns the first of what was found in a tool's result for which the rule
-// wants it held, or ok.
+// wants it held, or ok. Of a task, what the rule of the server wants held is withheld.
 func (in *inspection) holds() finding.Code {
-	if len(in.rule.Hold) == 0 || in.p.method != mcpmsg.CallTool || in.p.msg.Kind != wire.Response {
+	if len(in.rule.Hold) == 0 || !in.p.answersTool() || in.p.msg.Kind != wire.Response {
 		return ok
 	}
 	for _, f := range in.w.found {

@@ -3,6 +3,8 @@
 package gateway
 
 import (
+	"strings"
+
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
@@ -37,6 +39,13 @@ func (in *inspection) validateReceived() finding.Code {
 	}
 	return in.validated(r)
 }
+
+// ofTask reports whether the message answers a request about a task: what it says may be the result of a tool, which it does
+// not name.
+func (p *passage) ofTask() bool { return strings.HasPrefix(p.method, mcpmsg.Tasks) }
+
+// answersTool reports whether the message may hold the result of a tool.
+func (p *passage) answersTool() bool { return p.method == mcpmsg.CallTool || p.ofTask() }
 
 // isToolAnswer reports whether the message is the result of a tool call.
 func isToolAnswer(p *passage) bool {
