@@ -22,15 +22,6 @@ type token struct {
 	letters, digits int // of ASCII
 }
 
-// put adds a character to the word; it is false where the word is full.
-func (t *token) put(s string) bool {
-	if t.n+len(s) > maxWord+1 {
-		return false
-	}
-	t.n += copy(t.word[t.n:], s)
-	return true
-}
-
 // read reads the next token.
 func (r *Reader) read() bool {
 	s, i := r.text, r.at
