@@ -102,7 +102,10 @@ func TestHeldQueries(t *testing.T) {
 	engines(t, func(t *testing.T, where string) {
 		storage.SetWindow(t, 7)
 		q, all, now := queued(t, open(t, where, storage.Options{}))
-		for _, f := range heldFilters() {
+		for i, f := range heldFilters() {
+			if testing.Short() && i%7 != 0 { // the race detector makes SQLite ten times as slow, and has nothing to find here
+				continue
+			}
 			want, texts, people := []string{}, map[hold.Digest]bool{}, map[string]bool{}
 			for i := range all {
 				if it := &all[i]; fits(f, it) {
