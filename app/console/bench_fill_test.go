@@ -362,7 +362,7 @@ func (f *filled) asks() map[string][]ask {
 // piece is the first n bytes of the text; none before there is one.
 func (f *filled) piece(n int) string { return f.text[:min(n, len(f.text))] }
 
-// trial is the name of the latest backtest; one is begun where there is none.
+// trial is the name of the latest backtest. Where no backtest is kept, it begins one.
 func (f *filled) trial() string {
 	if len(f.trials.list) == 0 {
 		r := route{pattern: "POST policy/backtest"}

@@ -184,7 +184,7 @@ func (in *inspection) decide() *wire.Message {
 	return out
 }
 
-// examine asks everybody who may withhold the message, in the order of the house: what
+// examine asks every step that may withhold the message, in the order of the house: what
 // was approved, the protocol's schema and the tool's, the walk, the rules, what is blocked, the classifiers and
 // the policy. It returns what is left of it, and why it is withheld, or ok.
 func (in *inspection) examine(came strictjson.Value) (strictjson.Value, finding.Code) {

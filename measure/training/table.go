@@ -52,7 +52,7 @@ func columns(js []judgement) []column {
 	}
 }
 
-// count tallies the judgements by the names that of gives them, in order of name; "" is none.
+// count tallies the judgements by name, in the order of names. It leaves out those that of names "".
 func count(js []judgement, by []column, of func(j judgement) string) (list []*tally) {
 	at := map[string]*tally{}
 	for _, j := range js {

@@ -97,7 +97,7 @@ func splitQuoted(s string, by byte) func(yield func(string) bool) {
 }
 
 // parseHop reads an address with or without a port, an IPv6 one with or without brackets. A name such as "unknown" or "_hidden" is
-// none.
+// no address.
 func parseHop(s string) (netip.Addr, bool) {
 	s = strings.TrimSpace(s)
 	a, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(s, "["), "]"))
