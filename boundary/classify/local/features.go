@@ -3,8 +3,8 @@
 package local
 
 import (
+	"encoding/binary"
 	"unicode/utf8"
-	"unsafe"
 )
 
 // form is the version of what is counted in a text. Weights of one form mean
@@ -20,13 +20,19 @@ const bits = 20
 // Windows are how many tokens are judged together: a sentence or two, and a
 // paragraph. An injection stands somewhere in a text, and the longer the text around
 // it the less it would weigh in a sum over all of it.
-var Windows = [...]int{24, 64}
+var Windows = [...]int{short, widest}
 
-// widest is the last of Windows.
-const widest = 64
+const (
+	short  = 24
+	widest = 64
+)
+
+// stemsAt is where the stems of a token begin among its features. Before them stand the word, its
+// pairs with each of the two words before, and the triple.
+const stemsAt = 4
 
 // perToken bounds the features of one token.
-const perToken = 4 + maxWord + 2 + memory
+const perToken = stemsAt + maxWord + 2 + memory
 
 // maxWord is how many bytes of a word are looked at. Longer ones are names of
 // things, keys or base64.
@@ -45,7 +51,7 @@ type Reader struct {
 
 	kindOf *kinds
 	seen   [memory]kindAt // words of the lexicon before, the newest first
-	count  int            // of tokens
+	count  uint32         // of tokens
 	past   [256]pastAt    // triples before
 
 	token
@@ -68,7 +74,7 @@ func (r *Reader) Span() (start, end int) { return r.start, r.at }
 // kindAt is a word of the lexicon and where it stood.
 type kindAt struct {
 	kind uint8 // 0: none
-	at   int
+	at   uint32
 }
 
 const (
@@ -86,104 +92,104 @@ type pastAt struct {
 // repeated says nothing new: without this a text of one word would be as loud as an order.
 func (r *Reader) again(triple uint64) bool {
 	p := &r.past[triple&0xff]
-	repeated := p.at != 0 && p.triple == uint32(triple>>32) && uint32(r.count)-p.at < widest
-	*p = pastAt{uint32(triple >> 32), uint32(r.count)}
+	repeated := p.triple == uint32(triple>>32) && p.at != 0 && r.count-p.at < widest
+	*p = pastAt{uint32(triple >> 32), r.count}
 	return repeated
 }
 
 // Next goes to the next token and sets Features[:Count]. It is false at the end
 // of the text. A token that repeats what stood shortly before has no features.
-func (r *Reader) Next() bool {
-	if !r.read() {
+func (r *Reader) Next() bool { return r.next(&r.Features) }
+
+// next is Next with a place for the features.
+func (r *Reader) next(f *[perToken]uint32) bool {
+	if !r.read(f) {
 		return false
 	}
-	h := uint64(offset)
-	for _, c := range r.word[1 : r.n-1] {
-		h = (h ^ uint64(c)) * prime
-	}
-	h = mix(h)
 	r.Count, r.Words = 0, 0
 	r.count++
+	h := mix(r.hash)
 	triple := mix(r.before*7 + r.last*3 + h)
 	if !r.again(triple) {
-		r.add(h)
-		if r.last != 0 {
-			r.add(mix(r.last*3 + h))
+		if r.stems < 0 {
+			r.addStems(f)
 		}
-		if r.before != 0 {
-			r.add(mix(r.before*5 + h)) // whatever stands between them
-			r.add(triple)
+		f[0], f[1] = top(h), bucket(r.last*3+h)
+		f[2] = bucket(r.before*5 + h) // whatever stands between them
+		f[3] = top(triple)
+		switch {
+		case r.before != 0:
+			r.Count = stemsAt + r.stems
+		case r.last != 0: // the first tokens of a text have fewer
+			r.Count = 2 + copy(f[2:], f[stemsAt:stemsAt+r.stems])
+		default:
+			r.Count = 1 + copy(f[1:], f[stemsAt:stemsAt+r.stems])
 		}
-		r.stems()
 		r.Words = r.Count
-		if k := r.kind(); k != 0 {
-			r.kinds(k)
+		if k := r.kind(h); k != 0 {
+			r.kinds(f, k)
 		}
 	}
 	r.before, r.last = r.last, h|1
 	return true
 }
 
-// kind is the kind of the token; where no spaces are written, of the word that begins with it.
-func (r *Reader) kind() uint8 {
-	if r.alone {
+// kind is the kind of the token, whose word has the hash h; where no spaces are written, of the word
+// that begins with it.
+func (r *Reader) kind(h uint64) uint8 {
+	switch {
+	case r.alone:
 		return r.kindOf.of(r.text[r.start:min(len(r.text), r.start+maxWord)], true)
+	case r.foreign:
+		return r.kindOf.of(string(r.word[1:r.n-1]), false)
 	}
-	return r.kindOf.of(unsafe.String(&r.word[1], r.n-2), false)
+	return r.kindOf.whole(r.word[1:r.n-1], h)
 }
 
-// stems adds each run of some letters of a word and its marks, so that a word which
-// was never seen still speaks by its stem: five of ASCII, four of other scripts.
-func (r *Reader) stems() {
-	if r.foreign {
-		r.foreignStems()
+// addStems puts each run of some letters of the word and its marks into f, from stemsAt on, so that a
+// word which was never seen still speaks by its stem: five of ASCII, four of other scripts.
+func (r *Reader) addStems(f *[perToken]uint32) {
+	k := stemsAt
+	if !r.foreign {
+		for i := 0; i+stem <= r.n; i++ {
+			f[k] = bucket(binary.BigEndian.Uint64(r.word[i:])>>(64-8*stem) ^ stemSeed)
+			k++
+		}
+		r.stems = k - stemsAt
 		return
 	}
-	for i := 0; i+stem <= r.n; i++ {
-		var h uint64
-		for _, c := range r.word[i : i+stem] {
-			h = h<<8 | uint64(c)
-		}
-		r.add(mix(h ^ stemSeed))
-	}
-}
-
-func (r *Reader) foreignStems() {
-	from, to, n := 0, 0, 0
-	for to < r.n {
-		for to++; to < r.n && !utf8.RuneStart(r.word[to]); {
-			to++
-		}
-		if n++; n < foreignStem {
-			continue
-		}
-		h := uint64(offset)
-		for _, c := range r.word[from:to] {
-			h = (h ^ uint64(c)) * prime
-		}
-		r.add(mix(h ^ stemSeed))
-		for from++; from < to && !utf8.RuneStart(r.word[from]); {
-			from++
+	var begin [wordRoom]int // of each character
+	n := 0
+	for i, c := range r.word[:r.n] {
+		if utf8.RuneStart(c) {
+			begin[n] = i
+			n++
 		}
 	}
+	begin[n] = r.n
+	for i := foreignStem; i <= n; i++ {
+		f[k] = bucket(hashed(r.word[begin[i-foreignStem]:begin[i]]) ^ stemSeed)
+		k++
+	}
+	r.stems = k - stemsAt
 }
 
 // kinds adds the kind of a word, its pairs with those before, and the triple with
 // the last two.
-func (r *Reader) kinds(k uint8) {
+func (r *Reader) kinds(f *[perToken]uint32, k uint8) {
 	h := mix(kindSeed + uint64(k))
-	r.add(h)
+	f[r.Count] = top(h)
+	r.Count++
 	for _, p := range r.seen {
 		if p.kind == 0 || r.count-p.at > reach {
 			break
 		}
-		r.add(mix(h + uint64(p.kind)<<8))
+		r.add(f, h+uint64(p.kind)<<8)
 	}
 	if p := r.seen[1]; p.kind != 0 && r.count-p.at <= reach {
-		r.add(mix(h + uint64(r.seen[0].kind)<<16 + uint64(p.kind)<<24))
+		r.add(f, h+uint64(r.seen[0].kind)<<16+uint64(p.kind)<<24)
 	}
-	copy(r.seen[1:], r.seen[:])
-	r.seen[0] = kindAt{k, r.count}
+	r.seen[0], r.seen[1], r.seen[2], r.seen[3] = kindAt{k, r.count}, r.seen[0], r.seen[1], r.seen[2]
 }
 
 const (
@@ -193,19 +199,39 @@ const (
 	offset      uint64 = 0xcbf29ce484222325 // FNV-1a
 	prime       uint64 = 0x100000001b3
 	stemSeed    uint64 = 0x9e3779b97f4a7c15
+	mix1        uint64 = 0xff51afd7ed558ccd // MurmurHash3
+	mix2        uint64 = 0xc4ceb9fe1a85ec53
+	stemMask           = 1<<(8*stem) - 1
 )
 
-func (r *Reader) add(h uint64) {
-	r.Features[r.Count] = uint32(h >> (64 - bits))
+func (r *Reader) add(f *[perToken]uint32, x uint64) {
+	f[r.Count] = bucket(x)
 	r.Count++
+}
+
+// bucket is the feature that x makes: top(mix(x)). The last step of mix changes none of these bits.
+func bucket(x uint64) uint32 {
+	x = (x ^ x>>33) * mix1
+	return top((x ^ x>>33) * mix2)
+}
+
+func top(h uint64) uint32 { return uint32(h >> (64 - bits)) }
+
+// hashed is FNV-1a.
+func hashed(b []byte) uint64 {
+	h := uint64(offset)
+	for _, c := range b {
+		h = (h ^ uint64(c)) * prime
+	}
+	return h
 }
 
 // mix spreads what differs over all bits (the finaliser of MurmurHash3).
 func mix(h uint64) uint64 {
 	h ^= h >> 33
-	h *= 0xff51afd7ed558ccd
+	h *= mix1
 	h ^= h >> 33
-	h *= 0xc4ceb9fe1a85ec53
+	h *= mix2
 	return h ^ h>>33
 }
 
@@ -217,13 +243,15 @@ const (
 	space
 )
 
+// class is that of a byte, and lower the small letter of one that is an ASCII letter, or 0.
 var class, lower = func() (k, l [256]byte) {
 	for c := range k {
-		l[c] = byte(c)
 		switch {
 		case 'A' <= c && c <= 'Z':
-			l[c] += 'a' - 'A'
-		case 'a' <= c && c <= 'z', c >= utf8.RuneSelf, c == '\'':
+			l[c] = byte(c) + 'a' - 'A'
+		case 'a' <= c && c <= 'z', c == '\'':
+			l[c] = byte(c)
+		case c >= utf8.RuneSelf:
 		case '0' <= c && c <= '9':
 			k[c] = digit
 		case c == '!', c == '?', c == '<', c == '>', c == '[', c == ']', c == '{', c == '=', c == '@', c == '/', c == '$', c == ':':

@@ -77,12 +77,12 @@ func TestCapitals(t *testing.T) {
 func TestHostileTexts(t *testing.T) {
 	m := Default()
 	fill := map[string]string{
-		"one word": "ignore ", "one letter": "a", "one mark": "<", "a digit": "7", "no letters": " \n\t", "not UTF-8": "\xff\xfe",
+		"one word": "ignore ", "one letter": "a", "letters apart": "a ", "one mark": "<", "a digit": "7", "no letters": " \n\t", "not UTF-8": "\xff\xfe",
 		"Thai": "\u0e25\u0e37\u0e21", "Han": "\u5ffd\u7565", "Hangul": "\ubb34\uc2dc", "Hebrew": "\u05e9\u05dc\u05d5\u05dd ",
 		"Amharic": "\u1230\u120b\u121d ", "emoji": "\U0001f600", "combining": "e\u0301\u0301\u0301", "Tamil": "\u0bb5\u0ba3\u0b95\u0bcd\u0b95\u0bae\u0bcd ",
 	}
 	for name, s := range fill {
-		text := strings.Repeat(s, 1<<20/len(s))
+		text := strings.Repeat(s, 4<<20/len(s))
 		start := time.Now()
 		got := m.Score(text)
 		if took := time.Since(start); took > 20*time.Second {

@@ -83,9 +83,19 @@ var lexicon = [...]string{
 	dokument dokumentong dokuments seite seiten nachricht nachrichten messagerie documento pagina página mensaje mensajes mensagem messaggio bericht berichten документ* страниц* сообщени* текст* сторінк* повідомленн* stronie stronę wiadomości wiadomość belge belgeyi sayfasında sayfayı mesaj mesaji dokumen halaman halamannya pesan teks pahina mensahe tài trang thông المستند الصفحة رسالة الرسالة दस्तावेज़* संदेश নথি বার্তা เอกสาร ข้อความ 文档 页面 消息 文本 邮件 文書 メッセージ 문서 페이지 메시지 메일`,
 }
 
-// kinds finds the kind of a word, letter by letter: each beginning of a word of the lexicon is
-// in it by its hash, so that most words are left after a letter or two.
-type kinds struct{ at [1 << 14]beginning }
+// kinds finds the kind of a word. A word of ASCII letters is looked up as a whole. Others are read
+// letter by letter: each beginning of a word of the lexicon is in at by its hash, so that most words
+// are left after a letter or two.
+type kinds struct {
+	at    [1 << 14]beginning
+	plain [1 << 11]plainWord // those of ASCII letters, none of which is a beginning
+	has   [1 << 9]uint64     // a bit for the hash of each of them
+}
+
+type plainWord struct {
+	word string // "": none
+	kind uint8
+}
 
 type beginning struct {
 	hash uint32
@@ -108,11 +118,10 @@ var lexiconKinds = sync.OnceValue(func() *kinds {
 func (t *kinds) add(word string, kind uint8) {
 	word, stem := strings.CutSuffix(word, "*")
 	_, first := utf8.DecodeRuneInString(word)
+	x := token{n: 1}
 	if unspaced(word, first) {
 		stem = true
 	} else {
-		var x token
-		x.n = 1
 		x.fill(word, 0)
 		word = string(x.word[1:x.n])
 	}
@@ -130,11 +139,34 @@ func (t *kinds) add(word string, kind uint8) {
 			if e.kind == 0 {
 				e.kind = kind
 			}
+			if !stem && !x.foreign {
+				b := mix(h)
+				t.has[b>>55] |= 1 << (b >> 49 & 63)
+				*t.plainSlot([]byte(word), b) = plainWord{word, e.kind}
+			}
 		}
 	}
 }
 
 func hashOf(h uint64) uint32 { return uint32(mix(h)>>32) | 1 }
+
+// whole is the kind of a word of ASCII letters with the mixed hash h. Most words have none, which the
+// bit says without a look at the table.
+func (t *kinds) whole(word []byte, h uint64) uint8 {
+	if t.has[h>>55]>>(h>>49&63)&1 == 0 {
+		return 0
+	}
+	return t.plainSlot(word, h).kind
+}
+
+// plainSlot is where the word with the mixed hash h stands, or would.
+func (t *kinds) plainSlot(word []byte, h uint64) *plainWord {
+	i := h % uint64(len(t.plain))
+	for t.plain[i].word != "" && t.plain[i].word != string(word) {
+		i = (i + 1) % uint64(len(t.plain))
+	}
+	return &t.plain[i]
+}
 
 // slot is where the beginning with the hash h stands, or would.
 func (t *kinds) slot(h uint64) *beginning {

@@ -155,7 +155,10 @@ const floor = 256
 
 // Norm is the divisor of a sum over so many features.
 func Norm(features int) float32 {
-	return float32(math.Sqrt(float64(max(features, floor))))
+	if features <= floor {
+		return 16 // its root
+	}
+	return float32(math.Sqrt(float64(features)))
 }
 
 // Score judges a text, which should be the normalised view of it: without hidden
@@ -163,54 +166,72 @@ func Norm(features int) float32 {
 // nothing is allocated.
 func (m *Model) Score(text string) Score {
 	var r Reader
-	var ring [widest]piece
-	var wins [len(Windows)]sums
-	var best Score
-	r.Reset(text)
 	var c Count
-	n := 0
-	for ; r.Next(); n++ {
-		c.Add(&r)
-		t := piece{count: int32(r.Count), start: r.start, end: r.at}
-		for _, f := range r.Features[:r.Count] {
-			t.sum += int32(m.weights[f])
-		}
-		for i, size := range Windows {
-			w := &wins[i]
-			if w.sum, w.count = w.sum+t.sum, w.count+t.count; n >= size {
-				left := &ring[(n-size)%widest]
-				w.sum, w.count = w.sum-left.sum, w.count-left.count
+	var s sums
+	s.limit = math.MinInt32
+	r.Reset(text)
+	n := uint(0)
+	// Weights are looked up for many tokens at once, since a look-up waits for memory.
+	var features [8 * perToken]uint32
+	var sum [len(features) + 1]int32 // of the weights up to a feature
+	for more := true; more; {
+		first, k := n, 0
+		for ; n-first < kept-widest && k <= len(features)-perToken; n++ {
+			if more = r.next((*[perToken]uint32)(features[k:])); !more {
+				break
 			}
+			c.Add(&r)
+			k += r.Count
+			s.start[n%kept], s.end[n%kept], s.count[(n+1)%kept] = r.start, r.at, s.count[first%kept]+int32(k)
 		}
-		ring[n%widest] = t
-		for i, size := range Windows {
-			if n+1 >= size {
-				wins[i].raise(&best, ring[(n+1-size)%widest].start, r.at)
+		sum[0] = s.sum[first%kept]
+		for i, f := range features[:k] {
+			sum[i+1] = sum[i] + int32(m.weights[f])
+		}
+		for i := first + 1; i <= n; i++ {
+			now := sum[s.count[i%kept]-s.count[first%kept]]
+			s.sum[i%kept] = now
+			if i >= short && now-s.sum[(i-short)%kept] > s.limit {
+				s.raise(i-short, i)
+			}
+			if i >= widest && now-s.sum[(i-widest)%kept] > s.limit {
+				s.raise(i-widest, i)
 			}
 		}
 	}
 	if n == 0 {
 		return Score{}
 	}
-	if n < Windows[0] {
-		wins[0].raise(&best, ring[0].start, ring[n-1].end)
+	if n < short {
+		s.raise(0, n)
 	}
-	best.P = m.calibration.score(best.P*m.scale+m.bias, c.Sort())
-	return best
+	s.worst.P = m.calibration.score(s.worst.P*m.scale+m.bias, c.Sort())
+	return s.worst
 }
 
-// A piece is what a window loses when it moves on.
-type piece struct {
-	sum, count int32
-	start, end int
+// kept is how many tokens are remembered: a widest window, and those whose weights are looked up
+// together.
+const kept = 2 * widest
+
+// sums are those of the tokens before one, by its number.
+type sums struct {
+	start, end [kept]int
+	count, sum [kept]int32 // of features and of their weights
+	worst      Score       // of the windows so far
+	limit      int32       // a window with no more than this sum is not worse
 }
 
-// sums are those of a window.
-type sums struct{ sum, count int32 }
-
-// raise makes the window the best if it is, or the first.
-func (w *sums) raise(best *Score, start, end int) {
-	if p := float32(w.sum) / Norm(int(w.count)); best.End == 0 || p > best.P {
-		*best = Score{p, start, end}
+// raise makes the window of the tokens before to the worst if it is, or the first.
+func (s *sums) raise(from, to uint) {
+	from, last, to := from%kept, (to-1)%kept, to%kept
+	p := float32(s.sum[to]-s.sum[from]) / Norm(int(s.count[to]-s.count[from]))
+	if s.worst.End != 0 && p <= s.worst.P {
+		return
+	}
+	s.worst = Score{p, s.start[from], s.end[last]}
+	// Whatever the number of features: Norm is at least 16, and less than 64.
+	s.limit = int32(math.Floor(float64(p * 16)))
+	if p < 0 {
+		s.limit = int32(math.Floor(float64(p * 64)))
 	}
 }

@@ -3,7 +3,14 @@
 package local
 
 import (
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
 	"math"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,6 +128,40 @@ func FuzzScore(f *testing.F) {
 		}
 		if s.P < 0 || s.P > 1 || s.P != s.P || s.Start < 0 || s.End > len(text) || s.Start > s.End {
 			t.Fatalf("Score = %v of %d bytes", s, len(text))
+		}
+	})
+}
+
+// FuzzRead compares the quick ways of read with readAny, and the quick one to the kind of a word with
+// the one letter by letter.
+func FuzzRead(f *testing.F) {
+	for _, words := range lexicon {
+		f.Add(words)
+	}
+	f.Add("A b c d, i g n o r e! 12 2026-11-01 v2 3rd 1gn0re <x> it's " + strings.Repeat("a", 30) + " " + strings.Repeat("7", 30))
+	f.Add("caf\u00e9 e\u0301 \u4f60\u597d4 a\u4f60 \u0e01\u0e02 \U0001f600 \u0456gnore \u043e\u0434\u043d\u0430\u043a\u043e \u1e00\u1e01 \xff\xd0a\x80")
+	f.Fuzz(func(t *testing.T, text string) {
+		var r, plain Reader
+		var got, want [perToken]uint32
+		r.Reset(text)
+		plain.Reset(text)
+		for r.read(&got) {
+			plain.start, plain.token = r.start, token{}
+			plain.readAny()
+			plain.addStems(&want)
+			if r.stems < 0 {
+				r.addStems(&got)
+			}
+			a, b := r.word[1:r.n-1], plain.word[1:plain.n-1]
+			if r.at != plain.at || string(a) != string(b) || r.foreign != plain.foreign || r.mark != plain.mark || r.alone != plain.alone {
+				t.Fatalf("%q is read as %q to %d, and plainly as %q to %d", text[r.start:], a, r.at, b, plain.at)
+			}
+			if r.hash != plain.hash || !slices.Equal(got[stemsAt:stemsAt+r.stems], want[stemsAt:stemsAt+plain.stems]) {
+				t.Fatalf("%q has another hash or other stems", a)
+			}
+			if kind := r.kindOf.of(string(a), false); !r.foreign && r.kind(mix(r.hash)) != kind {
+				t.Fatalf("%q has the kind %d, letter by letter %d", a, r.kind(mix(r.hash)), kind)
+			}
 		}
 	})
 }
@@ -249,4 +290,47 @@ func BenchmarkScore(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkCorpora reads honest texts of the public test data that repeat nothing: a processor learns
+// where the words of a text end that it reads again and again.
+func BenchmarkCorpora(b *testing.B) {
+	m := Default()
+	for _, name := range []string{"tool_results", "agent_instructions", "overdefense", "multilingual", "code"} {
+		all := corpus(b, name)
+		for _, size := range []int{2000, 10 << 10} {
+			b.Run(fmt.Sprint(name, "/", size), func(b *testing.B) {
+				b.SetBytes(int64(size))
+				for i := 0; b.Loop(); i += size {
+					if i+size > len(all) {
+						i = 0
+					}
+					m.Score(all[i : i+size])
+				}
+			})
+		}
+	}
+}
+
+// corpus is the honest texts of one name, one after the other.
+func corpus(b *testing.B, name string) string {
+	data := cmp.Or(os.Getenv("PELLUCID_DATA"), filepath.Join("..", "..", "..", "..", "shared", "data"))
+	f, err := os.Open(filepath.Join(data, "corpora", "benign_"+name+".jsonl.gz"))
+	if err != nil {
+		b.Skip("no test data: set PELLUCID_DATA to the folder that holds corpora/")
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var all strings.Builder
+	for rows := json.NewDecoder(z); rows.More(); {
+		var row struct{ Text string }
+		if err := rows.Decode(&row); err != nil {
+			b.Fatal(err)
+		}
+		all.WriteString(row.Text + "\n")
+	}
+	return all.String()
 }

@@ -13,29 +13,99 @@ import (
 // A token is a word as it is counted: in small letters, Latin ones without accents, and without
 // the disguises that normalising a text leaves in it.
 type token struct {
-	word    [maxWord + 2]byte // between two marks
+	word    [wordRoom]byte // between two marks
 	n       int
 	foreign bool // it holds a letter that is not Latin
 	mark    bool // it is a mark
 	alone   bool // it is a character of a script that is written without spaces
 
-	letters, digits int // of ASCII
+	letters, digits int // of ASCII; only readAny sets them
+
+	hash  uint64 // of the word
+	stems int    // how many it has; -1: addStems has to tell
 }
 
-// read reads the next token.
-func (r *Reader) read() bool {
+// wordRoom leaves room to read eight bytes where the last stem begins.
+const wordRoom = maxWord + 8
+
+// read reads the next token. It puts the stems of a plain word into f, as addStems does.
+func (r *Reader) read(f *[perToken]uint32) bool {
 	s, i := r.text, r.at
 	for i < len(s) && class[s[i]] == space {
 		i++
 	}
+	r.start, r.at = i, i
 	if i == len(s) {
-		r.at = i
 		return false
 	}
-	r.start = i
 	t := &r.token
-	t.word[0], t.n, t.alone, t.foreign, t.mark, t.letters, t.digits = '^', 1, false, false, false, 0, 0
-	i = t.fill(s, i)
+	t.foreign, t.mark, t.alone = false, false, false
+	// Most tokens are words of ASCII letters. One loop does for them what readAny does in many: a
+	// processor does not foresee how long a word is, and loses time at the end of each loop.
+	n, h, run := 0, uint64(offset), uint64('^')
+	for _, b := range []byte(s[i:min(len(s), i+maxWord)]) {
+		c := lower[b]
+		if c == 0 {
+			break
+		}
+		n++
+		t.word[n] = c
+		h = (h ^ uint64(c)) * prime
+		run = run<<8 | uint64(c)
+		if n+1 >= stem {
+			f[n] = bucket(run&stemMask ^ stemSeed)
+		}
+	}
+	i += n
+	switch {
+	case n == 0:
+		if !r.readOne() {
+			r.readAny()
+		}
+		return true
+	case n == maxWord, i < len(s) && class[s[i]] < mark, n == 1 && t.oneLetter(s, i):
+		r.readAny()
+		return true
+	}
+	f[n+1] = bucket((run<<8|'$')&stemMask ^ stemSeed)
+	r.at, t.n, t.hash, t.stems = i, n+2, h, max(0, n+3-stem)
+	return true
+}
+
+// readOne reads a token that counts as one character, without stems: a mark, a number, or a
+// character of a script without spaces. It is false if another begins at r.start.
+func (r *Reader) readOne() bool {
+	t, s := &r.token, r.text[r.start:]
+	t.word[1] = s[0]
+	n, w := 1, 1 // bytes of the word, and of the text
+	switch class[s[0]] {
+	case mark:
+		t.mark = true
+	case digit:
+		for w < len(s) && class[s[w]] == digit {
+			w++
+		}
+		if w < len(s) && class[s[w]] == letter {
+			return false
+		}
+		t.word[1] = '0'
+	default:
+		_, w = utf8.DecodeRuneInString(s)
+		if !unspaced(s, w) {
+			return false
+		}
+		t.foreign, t.alone = true, true
+		n = copy(t.word[1:], s[:w])
+	}
+	r.at, t.n, t.stems, t.hash = r.start+w, n+2, 0, hashed(t.word[1:n+1])
+	return true
+}
+
+// readAny reads the token that begins at r.start, whatever it is.
+func (r *Reader) readAny() {
+	t, s := &r.token, r.text
+	t.word[0], t.n, t.letters, t.digits = '^', 1, 0, 0
+	i := t.fill(s, r.start)
 	// The rest of a word that is too long belongs to it.
 	for t.n > maxWord && i < len(s) && class[s[i]] == letter {
 		i++
@@ -44,84 +114,84 @@ func (r *Reader) read() bool {
 		i = t.spelled(s, i)
 	}
 	t.plain()
-	r.at = i
+	r.at, t.hash = i, hashed(t.word[1:t.n])
 	t.word[t.n] = '$'
-	t.n++
-	return true
+	t.n, t.stems = t.n+1, -1
 }
 
 // fill puts the characters of a token that begins at s[i] into the word, and returns where it ends.
+// A Latin letter becomes the ASCII one it is made of, and one of an alphabet with capitals a small one;
+// an accent that stands alone is left out.
 func (t *token) fill(s string, i int) int {
-	for i < len(s) && t.n <= maxWord {
+	n, fold := t.n, (*fold)(nil)
+	for i < len(s) && n <= maxWord {
 		c := s[i]
-		switch class[c] {
-		case space:
-			return i
-		case mark:
-			if t.n > 1 {
-				return i
-			}
-			t.mark = true
-			t.word[1], t.n = c, 2
-			return i + 1
-		case digit:
+		if l := lower[c]; l != 0 {
+			t.letters++
+			t.word[n] = l
+			i, n = i+1, n+1
+			continue
+		}
+		if kind := class[c]; kind == digit {
 			if t.digits++; t.letters > 0 || t.foreign || t.digits <= longest {
-				t.word[t.n], t.n = c, t.n+1
+				t.word[n] = c
+				n++
 			}
 			i++
 			continue
+		} else if kind != letter {
+			if kind == mark && n == 1 {
+				t.mark = true
+				t.word[1] = c
+				i, n = i+1, 2
+			}
+			break
 		}
-		if c < utf8.RuneSelf {
-			t.letters++
-			t.word[t.n], t.n, i = lower[c], t.n+1, i+1
-			continue
-		}
-		c2, w := utf8.DecodeRuneInString(s[i:])
+		x, w := utf8.DecodeRuneInString(s[i:])
 		alone := unspaced(s[i:], w)
-		if alone && t.n > 1 || t.n+w > maxWord+1 {
-			return i
+		if alone && n > 1 || n+w > maxWord+1 {
+			break
 		}
-		t.character(c2, s[i:i+w])
+		if fold == nil {
+			fold = folding()
+		}
+		if int(x) < len(fold.low) {
+			x = fold.low[x]
+		} else if x>>8 == 0x1e {
+			x = fold.latin[x&0xff]
+		}
+		switch {
+		case x == 0:
+		case x < utf8.RuneSelf:
+			t.letters++
+			t.word[n] = byte(x)
+			n++
+		case w == 2:
+			t.foreign = true
+			t.word[n], t.word[n+1] = byte(0xc0|x>>6), byte(0x80|x&0x3f)
+			n += 2
+		default:
+			t.foreign = true
+			n += copy(t.word[n:], s[i:i+w])
+		}
 		i += w
 		if alone {
 			t.alone = true
-			return i
+			break
 		}
 	}
+	t.n = n
 	return i
 }
 
 // longest is how many digits at the beginning of a token are kept.
 const longest = 6
 
-// character puts one beyond ASCII into the word: a Latin one as the letter it is made of, one of an
-// alphabet with capitals in small, and no accent that stands alone.
-func (t *token) character(c rune, s string) {
-	if f := folding(); int(c) < len(f.low) {
-		c = f.low[c]
-	} else if c>>8 == 0x1e {
-		c = f.latin[c&0xff]
-	}
-	switch {
-	case c == 0:
-	case c < utf8.RuneSelf:
-		t.letters++
-		t.word[t.n], t.n = byte(c), t.n+1
-	case len(s) == 2:
-		t.foreign = true
-		t.word[t.n], t.word[t.n+1] = byte(0xc0|c>>6), byte(0x80|c&0x3f)
-		t.n += 2
-	default:
-		t.foreign = true
-		t.n += copy(t.word[t.n:], s)
-	}
-}
-
 // spelled adds the letters that follow one letter, each behind one character that is no part of a
 // word: "i g n o r e" is a word. i is behind the first one.
 func (t *token) spelled(s string, i int) int {
 	more := 0
-	for j := i; t.oneLetter(s, j); j += 2 {
+	for j := i; more < maxWord && t.oneLetter(s, j); j += 2 {
 		more++
 	}
 	if more < 2 {
@@ -171,7 +241,7 @@ func (t *token) plain() {
 // lookAlikes replaces the letters of a word in two scripts that look like ASCII ones, if then it is
 // all ASCII.
 func (t *token) lookAlikes() {
-	var out [maxWord + 2]byte
+	var out [wordRoom]byte
 	n := 1
 	for i := 1; i < t.n; {
 		c, w := utf8.DecodeRune(t.word[i:t.n])
@@ -181,7 +251,10 @@ func (t *token) lookAlikes() {
 			if !ok {
 				return
 			}
-			c = rune(lower[p])
+			c = rune(p)
+			if l := lower[p]; l != 0 {
+				c = rune(l)
+			}
 		}
 		out[n], n = byte(c), n+1
 	}
