@@ -191,21 +191,25 @@ func (m *Member) ask(ctx context.Context, list []*chunk, v *Assessment) {
 	var work sync.WaitGroup
 	var mu sync.Mutex // of v.Err
 	var next atomic.Int64
-	for range min(len(todo), m.o.Concurrent) { // a goroutine a call would be many for many short texts
-		work.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(todo)); i = next.Add(1) - 1 {
-				why, err := m.call(ctx, todo[i])
-				for _, c := range todo[i] {
-					c.why = why
-				}
-				if err != nil {
-					mu.Lock()
-					v.Err = cmp.Or(v.Err, err)
-					mu.Unlock()
-				}
+	calls := func() {
+		for i := next.Add(1) - 1; i < int64(len(todo)); i = next.Add(1) - 1 {
+			why, err := m.call(ctx, todo[i])
+			for _, c := range todo[i] {
+				c.why = why
 			}
-		})
+			if err != nil {
+				mu.Lock()
+				v.Err = cmp.Or(v.Err, err)
+				mu.Unlock()
+			}
+		}
 	}
+	// A goroutine a call would be many for many short texts. The last is this one: for a quick
+	// classifier, to start another and its stack takes as long as the call.
+	for range min(len(todo), m.o.Concurrent) - 1 {
+		work.Go(calls)
+	}
+	calls()
 	work.Wait()
 }
 

@@ -170,11 +170,14 @@ func askAll(ctx context.Context, members []*classify.Member, v *view) []classify
 	out := make([]classify.Assessment, len(members))
 	var work sync.WaitGroup
 	for i, m := range members {
-		if v.tooLong {
+		switch {
+		case v.tooLong:
 			out[i] = m.Skipped(classify.TooLong)
-			continue
+		case i < len(members)-1:
+			work.Go(func() { out[i] = m.Judge(ctx, v.segments) })
+		default:
+			out[i] = m.Judge(ctx, v.segments)
 		}
-		work.Go(func() { out[i] = m.Judge(ctx, v.segments) })
 	}
 	work.Wait()
 	return out

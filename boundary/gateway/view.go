@@ -145,7 +145,9 @@ func (b *viewBuilder) add(text string) {
 	}
 	b.begun = true
 	b.with.Scrub(text, &b.res)
-	b.view.WriteString(b.res.Clean.String())
+	clean := b.res.Clean.String()
+	b.view.Grow(len(clean) + 1) // a long text once, and not again for the line feed
+	b.view.WriteString(clean)
 	b.view.WriteByte('\n')
 	if b.wantsRaw {
 		b.raw.WriteString(text)
