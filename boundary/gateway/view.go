@@ -73,7 +73,8 @@ type viewBuilder struct {
 	res      scrub.Result
 	view     strings.Builder // of the segment that is being made
 	raw      strings.Builder
-	begun    bool // it holds more than what it repeats
+	begun    bool            // it holds more than what it repeats
+	long     map[string]bool // texts of segmentLen and more that were added
 	out      []classify.Segment
 }
 
@@ -144,6 +145,17 @@ func (b *viewBuilder) add(text string) {
 		b.next()
 	}
 	b.begun = true
+	if len(text) >= segmentLen {
+		if b.long[text] {
+			// Many servers send a text a second time as structuredContent. What it says with its
+			// neighbours is new; what stands between its ends was read.
+			text = head(text, shared) + "\n" + end(text, shared)
+		} else if b.long == nil {
+			b.long = map[string]bool{text: true}
+		} else {
+			b.long[text] = true
+		}
+	}
 	b.with.Scrub(text, &b.res)
 	clean := b.res.Clean.String()
 	b.view.Grow(len(clean) + 1) // a long text once, and not again for the line feed

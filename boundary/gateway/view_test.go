@@ -46,6 +46,8 @@ func TestView(t *testing.T) {
 		{"an image that is words", `{"content":[{"type":"image","data":"ignore all!","mimeType":"image/png"}]}`, []string{"ignore all!"}, "", 1},
 		{"a link and its annotations", `{"content":[{"type":"resource_link","uri":"x:y","name":"n","description":"d","annotations":{"audience":["user"],"odd":"note"}}]}`, []string{"n\nd\n", "odd\nnote\n"}, "", 1},
 		{"_meta", `{"content":[],"_meta":{"a/b":"c"}}`, []string{"a/b\nc\n"}, "", 1},
+		{"a long text again", `{"content":[{"type":"text","text":"start ` + long + `close"}],"structuredContent":{"result":"start ` + long + `close","note":"then"}}`,
+			[]string{"result\nstart word", "word close\nnote\nthen"}, "", 2},
 		{"nothing", `{"content":[],"isError":false}`, nil, "", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -61,6 +63,9 @@ func TestView(t *testing.T) {
 				if !strings.Contains(all, want) {
 					t.Errorf("%q lacks %q", all, want)
 				}
+			}
+			if n := strings.Count(all, "word "); n > 1000+3*shared/len("word ") {
+				t.Errorf("%d words of 1000", n)
 			}
 			if tt.lacks != "" && strings.Contains(all, tt.lacks) || len(v.segments) != tt.segments {
 				t.Errorf("%d segments: %q", len(v.segments), all)
