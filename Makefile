@@ -197,9 +197,10 @@ size:
 .PHONY: translations injections
 translations: .tools/translations/installed
 
-.tools/translations/installed: measure/injections/translations.txt
+.tools/translations/installed: measure/injections/translations.txt measure/injections/documentation.sha256
 	rm -rf .tools/translations
 	python3 -m pip download -q --disable-pip-version-check --no-deps --only-binary :all: --require-hashes -d .tools/translations -r $<
+	cd .tools/translations && npm pack --silent @intlayer/docs@8.9.6 && sha256sum --quiet --check ../../measure/injections/documentation.sha256
 	touch $@
 
 # Texts with injected instructions and honest ones that look like them, with those of the

@@ -23,6 +23,7 @@ type Row struct {
 	Group    string // family and goal; what is left out together is a set of groups
 	Carrier  string // the form of the text around it
 	Held     bool   // on the side of the split that nothing on the other side shares a sentence with
+	Author   string // who wrote the text whole; "" where the generator made it
 	Licence  string
 	Text     string
 	Order    string // of an attack, the words of it that are an order
@@ -76,6 +77,10 @@ func Rows(seed uint64) ([]Row, error) {
 		for _, l := range languages {
 			m.language(l)
 		}
+	}
+	m.held = false
+	if err := m.written(); err != nil {
+		return nil, err
 	}
 	for i := range m.rows {
 		m.rows[i].ID = fmt.Sprintf("own-%05d", i)

@@ -25,7 +25,7 @@ func rows(t *testing.T) []Row {
 }
 
 // digest is that of the published rows, uncompressed. CARD.md names it too.
-const digest = "938d0ed6a694fd4a2480f7744fe48f58afe49feef1d54a318863965e5ad561fc"
+const digest = "9eadc99ee3605a7a014e2264e4e3b7ea841d2e1ba6c1b5e4457a5b312e71be5b"
 
 func TestReproducible(t *testing.T) {
 	var b bytes.Buffer

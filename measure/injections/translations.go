@@ -65,7 +65,7 @@ func Translations(dir string, seed uint64) ([]Row, error) {
 		i := slices.IndexFunc(own, func(l *language) bool { return l.code == code })
 		m.translated(code, i, list, byLanguage[code])
 	}
-	if err := m.sources(dir); err != nil {
+	if err := errors.Join(m.sources(dir), m.documented(dir)); err != nil {
 		return nil, err
 	}
 	for i := range m.rows {

@@ -37,8 +37,8 @@ func write(w io.Writer, rows []Row) error {
 		if r.Held {
 			split = "held"
 		}
-		_, err := fmt.Fprintf(w, `{"id":"%s","licence":"%s","kind":"%s","family":"%s","language":"%s","group":"%s","carrier":"%s","split":"%s","text":"%s"}`+"\n",
-			r.ID, r.Licence, kind, r.Family, r.Language, r.Group, r.Carrier, split, escaped(r.Text, true))
+		_, err := fmt.Fprintf(w, `{"id":"%s","licence":"%s","kind":"%s","family":"%s","language":"%s","group":"%s","carrier":"%s","split":"%s","author":"%s","text":"%s"}`+"\n",
+			r.ID, r.Licence, kind, r.Family, r.Language, r.Group, r.Carrier, split, r.Author, escaped(r.Text, true))
 		if err != nil {
 			return err
 		}

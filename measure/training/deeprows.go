@@ -37,9 +37,10 @@ type deepRow struct {
 	Group    string  `json:"group"`
 	Language string  `json:"language,omitempty"`
 	Attack   bool    `json:"attack"`
-	Free     bool    `json:"free"`           // may be trained on
-	Own      bool    `json:"own,omitempty"`  // written for this project
-	Held     bool    `json:"held,omitempty"` // of those, on the side that is left out to measure
+	Free     bool    `json:"free"`             // may be trained on
+	Own      bool    `json:"own,omitempty"`    // written for this project
+	Held     bool    `json:"held,omitempty"`   // of those, on the side that is left out to measure
+	Author   string  `json:"author,omitempty"` // of those, who wrote it whole
 	Pieces   []int32 `json:"pieces"`
 }
 
@@ -118,7 +119,7 @@ func deepTexts(o DeepOptions) (rows []deepRow, texts []string, err error) {
 		err := readOwn(path, func(row ownRow) {
 			s.Scrub(row.Text, &r)
 			rows = append(rows, deepRow{ID: row.ID, Family: "own-" + row.Family, Group: row.Group, Attack: row.Kind == "attack",
-				Free: true, Own: true, Held: row.Split == "held", Language: row.Language})
+				Free: true, Own: true, Held: row.Split == "held", Author: row.Author, Language: row.Language})
 			texts = append(texts, r.Clean.String())
 		})
 		if err != nil {
@@ -129,7 +130,7 @@ func deepTexts(o DeepOptions) (rows []deepRow, texts []string, err error) {
 }
 
 // An ownRow is one of 'pellucid-bench injections'.
-type ownRow struct{ ID, Kind, Family, Language, Group, Split, Text string }
+type ownRow struct{ ID, Kind, Family, Language, Group, Split, Author, Text string }
 
 func readOwn(path string, yield func(ownRow)) error {
 	f, err := os.Open(path)

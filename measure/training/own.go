@@ -13,6 +13,6 @@ const (
 	ownHonest = 0.75
 )
 
-// unsaid are styles of attacks that are not trained on: without an order's usual words they are
-// requests and stories like any other, and blur what the model knows.
-var unsaid = []string{"answer", "bare", "prefer", "pretext", "story"}
+// unsaid are styles and authors of attacks that are not trained on: without an order's usual words they
+// are requests and stories like any other, and blur what the model knows.
+var unsaid = []string{"answer", "bare", "direct", "documents", "office", "prefer", "pretext", "story", "tasks", "tools"}

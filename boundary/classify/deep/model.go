@@ -283,7 +283,7 @@ func (m *Model) read(r *reader) (err error) {
 func (s shape) usable() bool {
 	return s.pieces > specials && s.pieces <= maxPieces && s.width >= headWidth && s.width <= 512 && s.width%headWidth == 0 &&
 		s.depth >= 1 && s.depth <= 12 && s.inner >= 16 && s.inner <= 2048 && s.inner%16 == 0 &&
-		s.window >= 8 && s.window <= 510 && s.stride >= 1 && s.stride <= s.window
+		s.window >= 8 && s.window <= 254 && s.stride >= 1 && s.stride <= s.window
 }
 
 func (n Numbers) usable() bool {

@@ -14,9 +14,6 @@ const headWidth = 32
 // products with a weight of 8 bits fits 32.
 const top = 2047
 
-// chance is what the chances of a row of attention are multiplied by.
-const chance = 16383
-
 // Windows is the number of windows of a text that are looked at, at most.
 const Windows = 64
 
@@ -49,14 +46,14 @@ type work struct {
 	sums     []int32
 	heads    [3][]int16 // of one head: query, key, value (turned)
 	chances  []int16
-	soft     []float32 // chances of one row, before they are rounded
 	total    []int32
 	together []float32 // what the heads put out
 }
 
-// places is the number of rows that are computed for so many places: a multiple of 16,
-// which the kernels want of a row of attention.
+// places is the length of a row of attention for so many places, and rows the number of rows that
+// are computed: multiples of what the kernels take at a time.
 func places(n int) int { return (n + 15) &^ 15 }
+func rows(n int) int   { return (n + 1) &^ 1 }
 
 var pools sync.Map // of works, by shape
 
@@ -69,7 +66,7 @@ func (m *Model) borrow() *work {
 	widest := max(3*m.width, m.inner)
 	w := &work{x: make([]float32, t*m.width), wide: make([]float32, t*widest), row: make([]float32, m.width),
 		q: make([]int16, t*max(m.width, m.inner)), scale: make([]float32, t), sums: make([]int32, t*max(widest, t)),
-		chances: make([]int16, t*t), total: make([]int32, t), soft: make([]float32, t), together: make([]float32, t*m.width)}
+		chances: make([]int16, t*t), total: make([]int32, t), together: make([]float32, t*m.width)}
 	for i := range w.heads {
 		w.heads[i] = make([]int16, t*headWidth)
 	}
@@ -163,7 +160,7 @@ func (g *norm) rows(w *work, n, width int) {
 		g.of(w.row, w.x[t*width:][:width])
 		w.scale[t] = round(w.q[t*width:][:width], w.row)
 	}
-	clear(w.q[n*width : places(n)*width])
+	clear(w.q[n*width : rows(n)*width])
 }
 
 // integers rounds rows for the next matrix.
@@ -171,7 +168,7 @@ func integers(w *work, x []float32, n, width int) {
 	for t := range n {
 		w.scale[t] = round(w.q[t*width:][:width], x[t*width:][:width])
 	}
-	clear(w.q[n*width : places(n)*width])
+	clear(w.q[n*width : rows(n)*width])
 }
 
 // half added to a number of less than 2^22 leaves its nearest integer in the low bits.
@@ -207,7 +204,7 @@ func largestOf(x []float32) float32 {
 
 // times multiplies the first n rows of w.q and leaves the rows in w.wide.
 func (a *matrix) times(w *work, n int) {
-	dot(w.sums, w.q, a.weights, n+n&1, a.rows, a.cols)
+	dot(w.sums, w.q, a.weights, rows(n), a.rows, a.cols)
 	for t := range n {
 		s := w.scale[t]
 		out, sums := w.wide[t*a.rows:][:a.rows], w.sums[t*a.rows:][:a.rows]
