@@ -56,6 +56,7 @@ func (b *boundary) classifiers(server string) *gateway.Classifiers {
 	}
 	return &gateway.Classifiers{
 		Of:     func(tool string) []*classify.Member { return b.judges.Load().Members(server, tool) },
+		Any:    func() []*classify.Member { return b.judges.Load().Any(server) },
 		Also:   func(kind gateway.Elsewhere) []*classify.Member { return b.judges.Load().Also(server, kind) },
 		Shadow: b.shadow, Record: b.classified,
 	}

@@ -322,6 +322,12 @@ func (b *Gateway) config(name string) func(principal string) gateway.Config {
 		}
 		cfg := b.treatment(r, s, b.log.With("server", s.Name))
 		cfg.Admission, cfg.Policy = a, b.policyOf(principal)
+		cfg.Rules = func() []*gateway.Rule {
+			if s := b.rules.Load().Server(name); s != nil {
+				return s.Rules()
+			}
+			return []*gateway.Rule{{Denied: true}}
+		}
 		cfg.Observer, cfg.Hold, cfg.Blocks, cfg.Exceptions, cfg.Principal, cfg.Tools = b.observer(s), b.queue, b.blocks, b.excepts, principalID(principal), rule
 		return cfg
 	}

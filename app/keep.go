@@ -103,7 +103,8 @@ func (b *boundary) captureLimits() captures.Limits {
 // sweep keeps the queue swept until ctx ends.
 func (b *boundary) sweep(ctx context.Context, failed func(error)) {
 	b.queue.KeepSwept(ctx, hold.SweepEvery, failed, b.excepts.Sweep, hold.NewApprovals(b.store, hold.ApprovalOptions{}).Sweep,
-		func(ctx context.Context) error { return b.store.SweepSignIns(ctx, time.Now()) })
+		func(ctx context.Context) error { return b.store.SweepSignIns(ctx, time.Now()) },
+		func(ctx context.Context) error { return b.store.SweepTasks(ctx, time.Now()) })
 }
 
 // catchWait bounds how long the first request waits for a log that is far ahead of the

@@ -357,3 +357,44 @@ func TestEverythingCapabilities(t *testing.T) {
 		}
 	})
 }
+
+// TestTaskHold: what the rule of a tool holds is held of the result of its task too, of no other tool's, and waits in the queue under
+// the tool's name. Once it is released, the same request gets it.
+func TestTaskHold(t *testing.T) {
+	t.Parallel()
+	in, m := newInstall(t), mark()
+	t.Cleanup(func() { gone(t, m) })
+	everything := yamlCommand(npmServer(t, "everything", "stdio", m))
+	base, _ := in.serveUp(t, "version: 1\nservers:\n  strict: {command: "+everything+", tools: {simulate-research-query: {hold: [hidden-tag]}}}\n"+
+		"  other: {command: "+everything+", tools: {echo: {hold: [hidden-tag]}}}\n")
+	task := func(server string) (s *httpSession, id string) {
+		s = &httpSession{t: t, url: base + "/mcp/" + server}
+		s.result("initialize", `{"protocolVersion":"2025-11-25","capabilities":{"tasks":{}},"clientInfo":{"name":"e2e","version":"1"}}`)
+		s.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		var created struct{ Task struct{ TaskID string } }
+		r := s.result("tools/call", `{"name":"simulate-research-query","arguments":{"topic":"te\udb40\udc41a"},"task":{"ttl":60000}}`)
+		if err := json.Unmarshal(r, &created); err != nil || created.Task.TaskID == "" {
+			t.Fatalf("tools/call: %+q", r)
+		}
+		return s, `{"taskId":` + quote(created.Task.TaskID) + `}`
+	}
+	s, id := task("strict")
+	held := string(s.result("tasks/result", id))
+	item := evidenceID.FindString(held)
+	if strings.Contains(held, "Research Report") || item == "" {
+		t.Fatalf("not held: %+q", held)
+	}
+	if show := in.says(t, "quarantine", "show", item); !strings.Contains(show, "simulate-research-query") || !strings.Contains(show, "hidden-tag") {
+		t.Errorf("quarantine show: %s", show)
+	}
+	in.says(t, "quarantine", "release", item)
+	if got := string(s.result("tasks/result", id)); !strings.Contains(got, "# Research Report: tea") {
+		t.Errorf("released: %+q", got)
+	}
+	s.end()
+	s, id = task("other")
+	if got := string(s.result("tasks/result", id)); !strings.Contains(got, "# Research Report: tea") {
+		t.Errorf("of a tool without a rule: %+q", got)
+	}
+	s.end()
+}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
@@ -141,6 +142,22 @@ func (j *Set) Members(server, tool string) (list []*classify.Member) {
 	}
 	for _, name := range names {
 		list = append(list, j.byName[name].member)
+	}
+	return list
+}
+
+// Any are those for any tool of a server.
+func (j *Set) Any(server string) (list []*classify.Member) {
+	s := j.rules.Server(server)
+	if s == nil {
+		return j.Members(server, "")
+	}
+	for _, t := range s.All() {
+		for _, name := range t.Classifiers {
+			if m := j.byName[name].member; !slices.Contains(list, m) {
+				list = append(list, m)
+			}
+		}
 	}
 	return list
 }

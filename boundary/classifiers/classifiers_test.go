@@ -10,6 +10,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
 	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
 )
 
 // elsewhere is a classifier that does not compute in this process.
@@ -37,5 +38,31 @@ func TestRested(t *testing.T) {
 		if rested(&tt.o); tt.o.Rest != tt.want {
 			t.Errorf("%s: rests %v times a call, want %v", tt.what, tt.o.Rest, tt.want)
 		}
+	}
+}
+
+// TestAny: a task whose tool is not known is judged by the classifiers of every tool, each once.
+func TestAny(t *testing.T) {
+	r, err := rules.Parse([]byte(`version: 1
+servers:
+  s: {url: "https://s.example", classify: [], tools: {read: {classify: [a]}, "get_*": {classify: [a, b]}}}
+  none: {url: "https://n.example", classify: []}
+classifiers:
+  a: {provider: http, url: "https://a.example", model: m}
+  b: {provider: http, url: "https://b.example", model: m}
+`), rules.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := New(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.CloseAllBut(nil)
+	if got := j.Any("s"); len(got) != 2 || got[0] != j.Members("s", "read")[0] || got[1] != j.Members("s", "get_x")[1] {
+		t.Errorf("%d members", len(got))
+	}
+	if got := j.Any("none"); len(got) != 0 {
+		t.Errorf("%d members of none", len(got))
 	}
 }

@@ -310,7 +310,7 @@ func (u *union) dispatch(t *turn, m *wire.Message) error {
 		work = u.byURI
 	case mcpmsg.Complete:
 		work = u.complete
-	case "tasks/get", mcpmsg.TaskResult, "tasks/cancel", "tasks/update":
+	case mcpmsg.GetTask, mcpmsg.TaskResult, "tasks/cancel", "tasks/update":
 		work = u.byTask
 	case mcpmsg.Listen:
 		work = u.listen

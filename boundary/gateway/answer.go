@@ -22,6 +22,7 @@ type answer struct {
 
 var (
 	errWithheld   = answer{wire.CodeWithheld, "pellucid: withheld: the server's answer could not be made safe"}
+	errHeld       = answer{wire.CodeHeld, "pellucid: the server's answer is held until a person has looked at it; once it is released, the same request gets it"}
 	errTimeout    = answer{wire.CodeTimeout, "pellucid: the server did not answer in time"}
 	errGone       = answer{wire.CodeGone, "pellucid: the server is gone"}
 	errBusy       = answer{wire.CodeBusy, "pellucid: too many requests under way"}

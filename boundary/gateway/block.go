@@ -6,7 +6,6 @@ import (
 	"context"
 
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
-	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -15,8 +14,7 @@ import (
 // before. It returns finding.Denied then, or ok. A person who has released the answer
 // knows better.
 func (in *inspection) blocked() finding.Code {
-	if in.cfg.Blocks == nil || in.p.released != "" || in.p.msg.Kind != wire.Response && in.p.msg.Kind != wire.ErrorResponse ||
-		in.row.Mark != mcpmsg.Always && in.p.method != mcpmsg.CallTool {
+	if in.cfg.Blocks == nil || in.p.released != "" || !in.ofTool() && (in.p.msg.Kind != wire.Response || !in.marked) {
 		return ok
 	}
 	ctx, done := in.p.store.within(context.Background())

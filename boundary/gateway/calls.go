@@ -26,6 +26,7 @@ type call struct {
 	cursor string
 	token  string         // raw progressToken
 	meta   []byte         // of a request of our own
+	task   hold.Digest    // that it is about; zero: none
 	digest hold.Digest    // of the question, where results may be held
 	asked  *hold.Question // what is kept of the arguments for a reviewer; nil: nothing
 	limit  time.Duration  // of silence; 0: the server's

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
-	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/record/captures"
 	"github.com/pellucid-mcp/pellucid/record/hold"
@@ -70,7 +69,7 @@ func scoresFor(list []classify.Assessment) (out []hold.Score) {
 // for nothing; delivered is nil where nothing of the message was.
 func (in *inspection) capture(received, delivered []byte) {
 	c := &in.rule.Capture
-	if in.cfg.Captures == nil || in.p.method != mcpmsg.CallTool || !c.any(in.d.Verdict) {
+	if in.cfg.Captures == nil || !in.ofTool() || !isToolResult(in.row) && !in.marked || !c.any(in.d.Verdict) {
 		return
 	}
 	if !c.Received {

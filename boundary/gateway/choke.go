@@ -40,7 +40,9 @@ type passage struct {
 	output   []byte           // schema's source
 	narrow   bool             // schema's source is (narrowSchema)
 	checked  validate.Result  // by schema, where that was asked before
-	call     hold.Digest      // of the question that it answers
+	tools    []string         // by which its task was created, where those are several
+	unsure   bool             // one of them has declared a schema
+	call     hold.Digest      // of the question that it answers; zero: nothing of it can be released
 	uri      string           // of the resource that was read
 	question *hold.Question   // what is kept of it; nil: nothing
 	released string           // item of the queue that a person has released, or ""
@@ -80,6 +82,8 @@ type inspection struct {
 	d    Decision
 	w    walker
 
+	marked bool // it gets provenance, and a record in any case
+
 	admitted strictjson.Doc     // what is left of what a server says of itself
 	mended   strictjson.Doc     // what is left once its form is right
 	again    strictjson.Doc     // what is about to be delivered
@@ -108,7 +112,7 @@ func (in *inspection) forget() {
 	w := &in.w
 	w.reset()
 	w.key, w.keep, w.text, w.llm, w.lookup, w.passages, w.res.Clean = frame.Key{}, nil, nil, nil, nil, nil, scrub.Clean{}
-	in.inspector, in.p, in.row, in.rule, in.d, in.suspect, in.digest = nil, passage{}, nil, Rule{}, Decision{}, suspect{}, nil
+	in.inspector, in.p, in.row, in.rule, in.d, in.suspect, in.digest, in.marked = nil, passage{}, nil, Rule{}, Decision{}, suspect{}, nil, false
 }
 
 // decide returns what to deliver in the place of the message, and records why.
@@ -118,10 +122,8 @@ func (in *inspection) decide() *wire.Message {
 		return in.deliverable(in.p.msg.Error)
 	}
 	part, came, kind := partOf(in.p.msg)
-	in.row, in.rule = mcpmsg.Lookup(part, in.p.method), in.cfg.rule(in.p.name)
-	if in.p.ofTask() {
-		in.rule.Hold, in.rule.Except = in.cfg.heldAnywhere()
-	}
+	in.row, in.rule = mcpmsg.Lookup(part, in.p.method), in.cfg.ruleOf(&in.p)
+	in.marked = in.row.Mark == mcpmsg.Always || in.p.endsTask(came)
 	if err := in.begin(kind); err != nil {
 		in.cfg.Log.Error("a message of the server could not be inspected: it is withheld", "error", err)
 		return in.instead(nil)
@@ -131,7 +133,7 @@ func (in *inspection) decide() *wire.Message {
 		return in.withhold(finding.NoRoom)
 	}
 	defer give()
-	marked, late := in.row.Mark == mcpmsg.Always, in.mayRecordLate(len(came.Raw()))
+	marked, late := in.marked, in.mayRecordLate(len(came.Raw()))
 	var received *earlyDigest
 	if marked && (!late || in.p.judged != nil) {
 		received = early(reuse.String(came.Raw()))
@@ -239,7 +241,7 @@ func (in *inspection) begin(kind string) error {
 		return err
 	}
 	w, rule := &in.w, &in.rule
-	w.evidence, w.digests = id, in.row.Mark == mcpmsg.Always
+	w.evidence, w.digests = id, in.marked
 	w.kind, w.framing = rule.Frame, rule.Framing
 	w.frames = w.kind != frame.KindMeta && in.row.Frames()
 	w.text = s.mcp

@@ -22,6 +22,8 @@ type Classifiers struct {
 	// Of returns those for a tool, by the name that the server gave it. It may be
 	// called at the same time.
 	Of func(tool string) []*classify.Member
+	// Any returns those of every tool, for a task whose tool is not known; nil: Of "". It may be called at the same time.
+	Any func() []*classify.Member
 	// Also returns those for another kind of message; nil: nothing judges those. They are
 	// asked behind delivery, whatever their mode. It may be called at the same time.
 	Also func(kind Elsewhere) []*classify.Member
@@ -120,8 +122,7 @@ type judged struct {
 	shown    bool // it was delivered, or a part of it
 }
 
-// judges says which classifiers have to do with the answer p; nil: none. What is said of a task may be the
-// result of a tool: which one, it does not say, so that those of the server judge it.
+// judges says which classifiers have to do with the answer p; nil: none.
 func (c *Config) judges(p *passage) *judged {
 	if c.Classifiers == nil || p.msg.Local || p.released != "" {
 		return nil
@@ -129,14 +130,14 @@ func (c *Config) judges(p *passage) *judged {
 	if !p.answersTool() {
 		return c.judgesElsewhere(p)
 	}
-	if c.Classifiers.Of == nil || p.msg.Kind != wire.Response && p.msg.Kind != wire.ErrorResponse {
+	if p.msg.Kind != wire.Response && p.msg.Kind != wire.ErrorResponse {
 		return nil
 	}
-	members := c.Classifiers.Of(p.name)
+	members := c.membersOf(p)
 	if len(members) == 0 {
 		return nil
 	}
-	return &judged{members: members, narrow: !p.ofTask() && isNarrow(p, c.rule(p.name).Validation)}
+	return &judged{members: members, narrow: isNarrow(p, c.ruleOf(p).Validation)}
 }
 
 // asks returns the members of a mode that are to be asked.
@@ -201,6 +202,9 @@ type suspect struct {
 
 // classified says why a classifier withholds the answer, or ok.
 func (in *inspection) classified() finding.Code {
+	if in.tellsUnjudged() {
+		return finding.Unjudged
+	}
 	if in.p.judged == nil {
 		return ok
 	}

@@ -77,11 +77,12 @@ func (r *relay) request(ctx context.Context, m *wire.Message) error {
 			k.digest = hold.CallOf(r.cfg.Principal, r.cfg.Name, k.tool, m.Params.Get("arguments").Raw())
 		}
 	}
+	r.aboutTask(k, m)
 	if refused := r.calls.open(k); refused != nil {
 		defer m.Release()
 		return r.toClient(ctx, refused.to(k, nil))
 	}
-	if k.method == mcpmsg.CallTool {
+	if k.needsTools() {
 		var meta []byte
 		kept, begin := r.calls.hold(k, m, func() bool {
 			if r.surface.current() {

@@ -3,9 +3,9 @@
 package gateway
 
 import (
-	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/reuse"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
@@ -30,7 +30,11 @@ func (in *inspection) finish(root strictjson.Value, signals []signal) {
 	case in.cfg.Frame == frame.KindLLM:
 		in.amend(root, "instructions", in.cfg.LLM.Envelope.Instructions())
 	}
-	if v := root.Get("structuredContent").Get("untrusted"); v.Kind() == 'f' && in.row.Mark == mcpmsg.Always {
+	result := in.p.toolResult(root)
+	if !result.Exists() {
+		result = root
+	}
+	if v := result.Get("structuredContent").Get("untrusted"); v.Kind() == 'f' && in.marked {
 		e.Replace(v, []byte("true"))
 	}
 	if len(signals) == 0 {
@@ -113,7 +117,7 @@ func (in *inspection) withhold(code finding.Code) *wire.Message {
 		_ = in.conclude() // nothing is delivered that a record could be owed for
 		return nil
 	}
-	if p.method == mcpmsg.CallTool && p.msg.Kind == wire.Response {
+	if isToolResult(in.row) && p.msg.Kind == wire.Response {
 		in.w.dropDigests()
 		note := in.provenance()
 		text := placeholderWhole
@@ -129,9 +133,15 @@ func (in *inspection) withhold(code finding.Code) *wire.Message {
 		in.tellClassified()
 		return wire.NewResult(p.id, raw)
 	}
-	in.capture(root.Raw(), nil)
+	held := p.msg.Kind == wire.Response && p.call != (hold.Digest{}) && in.marked && code != finding.NoRoom && in.review(code)
+	if !held {
+		in.capture(root.Raw(), nil)
+	}
 	_ = in.conclude()
 	in.tellClassified()
+	if held {
+		return errHeld.message(p.id, &d.ID)
+	}
 	if code == finding.Unapproved && p.msg.Kind == wire.Response {
 		return errUnapproved.message(p.id, &d.ID) // as a held tool or prompt is answered
 	}

@@ -60,7 +60,7 @@ func TestElsewhere(t *testing.T) {
 			r.server.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + up + `,"progress":1,"message":"some evil words"}}`)
 			return r.client.next()
 		}, "some evil words\n", false},
-		{InProgress, says(`{"jsonrpc":"2.0","method":"notifications/tasks","params":{"taskId":"t","status":"completed","result":{"content":[{"type":"text","text":"some evil words"}]}}}`), "some evil words\n", false},
+		{InProgress, says(`{"jsonrpc":"2.0","method":"notifications/tasks","params":{"taskId":"t","status":"completed","result":{"content":[{"type":"text","text":"some evil words"}]}}}`), "some evil words\n", true},
 	} {
 		t.Run(string(tt.kind), func(t *testing.T) {
 			k := &words{gate: make(chan struct{})}

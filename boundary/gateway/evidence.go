@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
-	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -15,14 +14,16 @@ import (
 
 // mustRecord reports whether a message is delivered only with its record.
 func (in *inspection) mustRecord() bool {
-	return in.cfg.RequireEvidence && in.p.method == mcpmsg.CallTool &&
-		(in.p.msg.Kind == wire.Response || in.p.msg.Kind == wire.ErrorResponse) && !in.rule.Unprivileged
+	return in.cfg.RequireEvidence && in.ofTool() && !in.rule.Unprivileged
 }
 
 // unrecorded takes the place of what there is no record of. The id that it names stands in
 // the operator's log, and in the record that follows once the store works again.
 func (in *inspection) unrecorded() *wire.Message {
 	in.p.watched.giveUp()
+	if in.p.msg.Kind == wire.Notification {
+		return nil
+	}
 	return errUnrecorded.message(in.p.id, &in.d.ID)
 }
 

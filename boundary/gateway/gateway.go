@@ -93,6 +93,11 @@ type Config struct {
 	// Tools returns the rule of a tool, by the name that the server gave it, or nil
 	// where it has none of its own; that of all tools for "". It may be called at the same time.
 	Tools func(name string) *Rule
+	// Rules returns all that Tools can return; nil: what it returns for "". It may be called at the same time.
+	Rules func() []*Rule
+	// Tasks remembers which tools have created the tasks of all sessions, also those of other processes; nil: each session
+	// remembers its own.
+	Tasks Tasks
 	// Schemas keeps compiled outputSchemas for several servers; nil: for this one.
 	Schemas *validate.Cache
 

@@ -74,6 +74,7 @@ func (r *relay) deliverJudged(ctx context.Context, k *call, p passage, release f
 func (r *relay) deliver(ctx context.Context, k *call, p passage) error {
 	m := p.msg
 	out := r.in.pass(p)
+	r.remember(k, m, out)
 	// Closed before the client can know, who may use the id again; and only
 	// after the walk, since a subscription's last message names its id.
 	if r.calls.close(k.n) == nil || k.cancelled {
@@ -103,7 +104,7 @@ func (in *inspector) see(p passage, raw bool) *view {
 // under which no message passes. Of what MCP would cut nothing is seen, since nothing is
 // delivered. Faithful delivers another form, so that all of it is seen.
 func (in *inspector) sight(p passage) *scrub.Scrubber {
-	rule := in.cfg.rule(p.name)
+	rule := in.cfg.ruleOf(&p)
 	chars := rule.MaxChars
 	if rule.Profile == Faithful {
 		chars = maxView

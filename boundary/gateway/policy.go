@@ -47,8 +47,7 @@ func (c *Config) policyInput(tool string, h toolHints, rule *Rule) policy.Input 
 // decides asks the policy about what answers a call, which was walked. It returns why
 // that is withheld, or ok; where it wants a stricter profile, it was walked again.
 func (in *inspection) decides(root strictjson.Value) finding.Code {
-	if in.cfg.Policy == nil || !in.p.answersTool() || in.p.released != "" ||
-		in.p.msg.Kind != wire.Response && in.p.msg.Kind != wire.ErrorResponse {
+	if in.cfg.Policy == nil || in.p.released != "" || !in.ofTool() {
 		return ok
 	}
 	w := &in.w

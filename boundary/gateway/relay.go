@@ -43,6 +43,7 @@ type relay struct {
 	// Safe for concurrent use: each has its own lock, or none is needed.
 	in       *inspector
 	surface  toolList // what the server has listed
+	tasks    Tasks    // which tools have created them
 	lists    listings // what it lists just now
 	news     news
 	calls    *calls // the one table of what is under way, and of ids
@@ -75,7 +76,10 @@ func newRelay(front, up wire.Conn, cfg Config) (*relay, error) {
 	}
 	r := &relay{
 		cfg: cfg, log: cfg.Log, front: front, up: up,
-		calls: newCalls(cfg.inFlight),
+		calls: newCalls(cfg.inFlight), tasks: cfg.Tasks,
+	}
+	if r.tasks == nil {
+		r.tasks = new(sessionTasks)
 	}
 	r.calls.begun = r.expiry.arm
 	r.quiet.log = cfg.Log

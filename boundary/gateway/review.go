@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
-	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -23,9 +22,9 @@ type Exception struct {
 }
 
 // holds returns the first of what was found in a tool's result for which the rule
-// wants it held, or ok. Of a task, what the rule of the server wants held is withheld.
+// wants it held, or ok.
 func (in *inspection) holds() finding.Code {
-	if len(in.rule.Hold) == 0 || !in.p.answersTool() || in.p.msg.Kind != wire.Response {
+	if len(in.rule.Hold) == 0 || !in.ofTool() || in.p.msg.Kind == wire.ErrorResponse {
 		return ok
 	}
 	for _, f := range in.w.found {
@@ -64,9 +63,7 @@ func (in *inspection) exceptedByReviewer(code finding.Code) bool {
 }
 
 func (in *inspection) exceptedByRule(code finding.Code) bool {
-	return slices.ContainsFunc(in.rule.Except, func(e Exception) bool {
-		return e.Code == code && (e.Until.IsZero() || in.cfg.now().Before(e.Until))
-	})
+	return in.rule.excepts(code, in.cfg.now())
 }
 
 // review gives a withheld result to the queue. It reports whether a person will
@@ -114,10 +111,10 @@ func ruleOf(code finding.Code) string {
 	return "finding"
 }
 
-// released answers a call with a result that a person has released for it. The
-// server is not asked again: what it did for the call, it has done.
+// released answers a call, or a request for the result of a task, with a result that a person has released for it.
+// The server is not asked again: what it did for the call, it has done.
 func (r *relay) released(ctx context.Context, k *call) *wire.Message {
-	if r.cfg.Hold == nil || k.method != mcpmsg.CallTool {
+	if r.cfg.Hold == nil || k.digest == (hold.Digest{}) {
 		return nil
 	}
 	within, done := k.store.within(ctx)
@@ -131,15 +128,13 @@ func (r *relay) released(ctx context.Context, k *call) *wire.Message {
 		r.log.Error("a released result is not a valid result: the call goes to the server", "evidence", it.ID)
 		return nil
 	}
-	p := passage{msg: m, method: k.method, id: k.shown, tool: r.surface.label(k.tool), name: k.tool, call: k.digest, question: k.asked, released: it.ID,
-		revision: r.revisionOf(k), store: &k.store}
-	if schema := r.surface.output(k.tool); schema != nil { // by which what we add is judged, not the result
-		p.schema, p.output = r.cfg.Schemas.Compile(schema), schema
-	}
+	p := passage{msg: m, method: k.method, id: k.shown, question: k.asked, released: it.ID, revision: r.revisionOf(k), store: &k.store}
+	r.answersCall(&p, k) // by its schema what we add is judged, not the result
 	out := r.in.pass(p)
 	if out == nil {
 		return nil
 	}
+	r.remember(k, m, out)
 	k.addressed(out).Whole = true
 	k.done(OutcomeOK, out.Len())
 	return out

@@ -39,28 +39,26 @@ type Rule struct {
 	Capture Capture // which texts of its calls are kept for a reviewer
 }
 
-// heldAnywhere is what the rule for all tools of the server wants held, with its exceptions.
-func (c *Config) heldAnywhere() ([]finding.Code, []Exception) {
-	if c.Tools == nil {
-		return nil, nil
-	}
-	r := c.Tools("")
-	if r == nil {
-		return nil, nil
-	}
-	return r.Hold, r.Except
-}
-
-// rule is what applies to the results of a tool, "" for what is no tool's.
-func (c *Config) rule(tool string) Rule {
+// own is what applies to what is no tool's.
+func (c *Config) own() Rule {
 	own := Rule{Profile: Faithful, Frame: c.Frame, LLM: c.LLM, Framing: c.Framing, MaxChars: c.MaxChars, Timeout: c.Timeout, Validation: c.Validation}
 	if c.Profile != DefaultProfile {
 		own.Profile = c.Profile
 	}
+	return own
+}
+
+// rule is what applies to the results of a tool, "" for what is no tool's.
+func (c *Config) rule(tool string) Rule {
 	if c.Tools == nil || tool == "" {
-		return own
+		return c.own()
 	}
-	r := c.Tools(tool)
+	return c.complete(c.Tools(tool))
+}
+
+// complete is a rule with what it leaves to the server; r may be nil.
+func (c *Config) complete(r *Rule) Rule {
+	own := c.own()
 	if r == nil {
 		return own
 	}

@@ -74,12 +74,10 @@ func (r *relay) fromServer(ctx context.Context, m *wire.Message) error {
 	p := passage{msg: m, method: k.method, id: k.shown, watched: &k.watched, store: &k.store, revision: r.revisionOf(k)}
 	switch {
 	case k.method == mcpmsg.CallTool:
-		p.tool, p.name, p.call, p.question = r.surface.label(k.tool), k.tool, k.digest, k.asked
-		p.hints = r.surface.hints(k.tool)
-		if schema := r.surface.output(k.tool); schema != nil {
-			p.schema, p.output = r.cfg.Schemas.Compile(schema), schema
-			p.narrow = r.surface.narrow(k.tool)
-		}
+		p.question = k.asked
+		r.answersCall(&p, k)
+	case p.ofTask():
+		r.answersCall(&p, k)
 	case m.Kind != wire.Response:
 	case k.method == mcpmsg.ReadResource:
 		p.uri = k.item.Name
@@ -207,6 +205,10 @@ func (r *relay) serverNotification(ctx context.Context, m *wire.Message) error {
 			return nil // answered meanwhile
 		}
 		p.cancels = wire.IntID(n)
+	case mcpmsg.TaskStatus, mcpmsg.TaskChanged:
+		if p.endsTask(m.Params) {
+			r.createdBy(&p, r.cfg.taskOf(m.Params.Get("taskId")))
+		}
 	}
 	p.judged = r.cfg.judges(&p)
 	out := r.in.pass(p)

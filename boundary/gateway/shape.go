@@ -106,7 +106,7 @@ func (in *inspection) leftOutEntry(e mcpshape.Entry) {
 // unfit reports whether an answer is to be withheld for its form or its declared schema
 // in any case, so that no classifier needs to see it.
 func (in *inspector) unfit(p *passage) bool {
-	rule := in.cfg.rule(p.name)
+	rule := in.cfg.ruleOf(p)
 	if rule.Mode != policy.Enforce {
 		return false
 	}
@@ -114,9 +114,10 @@ func (in *inspector) unfit(p *passage) bool {
 	if r := p.shape(root); r.Fault != (mcpshape.Fault{}) {
 		return true
 	}
-	if p.schema == nil || !isToolAnswer(p) {
+	result := p.toolResult(root)
+	if p.schema == nil || !result.Exists() {
 		return false
 	}
-	p.checked = p.schema.Tool(root)
+	p.checked = p.schema.Tool(result)
 	return p.checked.Conformity == validate.Invalid
 }

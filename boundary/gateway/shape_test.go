@@ -132,7 +132,6 @@ func TestShapeElsewhere(t *testing.T) {
 		"prompts/get":         `{"messages":[{"role":"system","content":{"type":"text","text":"LEAK"}}]}`,
 		"resources/read":      `{"contents":[{"uri":"x:y","body":"LEAK"}]}`,
 		"completion/complete": `{"completion":{"values":"LEAK"}}`,
-		"tasks/result":        `{"content":[{"type":"text","body":"LEAK"}]}`,
 		"initialize":          `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":"LEAK"}`,
 	} {
 		t.Run(method, func(t *testing.T) {

@@ -3,12 +3,8 @@
 package gateway
 
 import (
-	"strings"
-
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
-	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
-	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -27,29 +23,24 @@ func (v Validation) valid() bool { return v.Mode <= policy.Off && v.Mode != poli
 // validateReceived judges what the server has answered. It returns why that must be
 // withheld, or ok.
 func (in *inspection) validateReceived() finding.Code {
-	if in.p.schema == nil || in.rule.Mode == policy.Off || !isToolAnswer(&in.p) {
+	result := in.p.toolResult(in.p.msg.Value())
+	if in.p.schema == nil && !in.p.unsure || in.rule.Mode == policy.Off || !result.Exists() {
 		return ok
 	}
 	r := in.p.checked
-	if r.Conformity == 0 {
-		r = in.p.schema.Tool(in.p.msg.Result)
+	switch {
+	case r.Conformity != 0:
+	case in.p.schema != nil:
+		r = in.p.schema.Tool(result)
+	case result.Get("structuredContent").Exists():
+		r = validate.Result{Conformity: validate.Unverifiable, Reason: severalTools}
+	default:
+		r.Conformity = validate.Absent
 	}
 	if in.p.released != "" && r.Conformity != validate.Invalid {
 		return ok // a reviewer has let it through; what is invalid, no reviewer can
 	}
 	return in.validated(r)
-}
-
-// ofTask reports whether the message answers a request about a task: what it says may be the result of a tool, which it does
-// not name.
-func (p *passage) ofTask() bool { return strings.HasPrefix(p.method, mcpmsg.Tasks) }
-
-// answersTool reports whether the message may hold the result of a tool.
-func (p *passage) answersTool() bool { return p.method == mcpmsg.CallTool || p.ofTask() }
-
-// isToolAnswer reports whether the message is the result of a tool call.
-func isToolAnswer(p *passage) bool {
-	return p.msg.Kind == wire.Response && p.method == mcpmsg.CallTool
 }
 
 // validated records the result of a validation and says whether it withholds.
@@ -88,7 +79,7 @@ func (in *inspection) validateDelivered(body []byte) finding.Code {
 	if err := in.again.Reset(body, strictjson.Limits{}); err != nil {
 		return finding.SchemaBroken
 	}
-	r := in.p.schema.Tool(in.again.Root())
+	r := in.p.schema.Tool(in.p.toolResult(in.again.Root()))
 	if r.Conformity == validate.Valid {
 		return ok
 	}

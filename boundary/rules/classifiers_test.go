@@ -43,6 +43,9 @@ classifiers:
 	if got := s.Tool("quiet").Classifiers; len(got) != 0 {
 		t.Errorf("of the tool: %v", got)
 	}
+	if all := s.All(); len(all) != 2 || all[0] != s.Tool("") || all[1] != s.Tool("quiet") || s.Rules()[1] != s.Rule("quiet") {
+		t.Errorf("all: %+v", all)
+	}
 	for name, c := range full.Classifiers {
 		of, err := c.Service()
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -227,8 +228,28 @@ func (s *Server) Tool(name string) *Tool {
 	return s.base
 }
 
+// All are what Tool can return, that of "" first.
+func (s *Server) All() []*Tool {
+	list := []*Tool{s.base}
+	for _, key := range slices.Sorted(maps.Keys(s.tools.names)) {
+		list = append(list, s.tools.names[key])
+	}
+	for _, p := range s.tools.patterns {
+		list = append(list, p.val)
+	}
+	return list
+}
+
 // Rule is that of Tool, for gateway.Config.
 func (s *Server) Rule(name string) *gateway.Rule { return &s.Tool(name).Rule }
+
+// Rules are those of All, for gateway.Config.
+func (s *Server) Rules() (list []*gateway.Rule) {
+	for _, t := range s.All() {
+		list = append(list, &t.Rule)
+	}
+	return list
+}
 
 // An exception lets through what a rule says is to be held. It stands in the Rule
 // of the tools that it is for; here it is told to people.

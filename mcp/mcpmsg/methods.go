@@ -22,6 +22,7 @@ const (
 	Complete      = "completion/complete"
 	Listen        = "subscriptions/listen"
 	ListTasks     = "tasks/list"
+	GetTask       = "tasks/get"
 	TaskResult    = "tasks/result"
 
 	Tasks = "tasks/" // what every method about tasks begins with

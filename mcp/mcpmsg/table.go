@@ -175,7 +175,7 @@ var rows = []Row{
 	{Method: Complete, Part: Result, Mark: Always,
 		Shape: result("CompleteResult", Data, Field{Name: "completion",
 			Shape: shape("Completion", Data, Field{Name: "values", Treat: Text, Arity: List}, data("total"), data("hasMore"))})},
-	{Method: "tasks/get", Part: Result, Shape: result("GetTaskResult", Data, taskFields...)},
+	{Method: GetTask, Part: Result, Shape: result("GetTaskResult", Data, taskFields...)},
 	{Method: "tasks/cancel", Part: Result, Shape: result("CancelTaskResult", Data, taskFields...)},
 	{Method: "tasks/update", Part: Result, Shape: result("UpdateTaskResult", Data, taskFields...)},
 	{Method: ListTasks, Part: Result,
@@ -184,7 +184,7 @@ var rows = []Row{
 	// Requests: words put before the user or the model.
 	{Method: Elicit, Part: Params, Mark: Always, Shape: elicitation},
 	{Method: Sample, Part: Params, Mark: Always, sampling: true, Shape: sampling},
-	{Method: "tasks/get", Part: Params, Shape: taskID},
+	{Method: GetTask, Part: Params, Shape: taskID},
 	{Method: TaskResult, Part: Params, Shape: taskID},
 	{Method: "tasks/cancel", Part: Params, Shape: taskID},
 	{Method: ListTasks, Part: Params, Shape: taskID},

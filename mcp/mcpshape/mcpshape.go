@@ -133,6 +133,9 @@ func typeOf(revision string, part mcpmsg.Part, method string, root strictjson.Va
 	case mcpmsg.TaskResult:
 		return "CallToolResult"
 	}
+	if modern && strings.HasPrefix(method, mcpmsg.Tasks) {
+		return "" // of an extension, whose tasks have other members
+	}
 	return results[method]
 }
 
@@ -147,7 +150,7 @@ var results = map[string]string{
 	mcpmsg.ReadResource:  "ReadResourceResult",
 	mcpmsg.GetPrompt:     "GetPromptResult",
 	mcpmsg.Complete:      "CompleteResult",
-	"tasks/get":          "TaskResult",
+	mcpmsg.GetTask:       "TaskResult",
 	"tasks/cancel":       "TaskResult",
 }
 

@@ -146,3 +146,21 @@ func BenchmarkCheck(b *testing.B) {
 		}
 	}
 }
+
+// TestTasksOfExtension: tasks of 2026-07-28 are those of an extension, which names its members otherwise than 2025-11-25 does
+// and acknowledges a cancellation with nothing.
+func TestTasksOfExtension(t *testing.T) {
+	const task = `{"resultType":"complete","taskId":"t","status":"working","createdAt":"x","lastUpdatedAt":"x","ttlMs":1,"pollIntervalMs":1}`
+	for method, src := range map[string]string{mcpmsg.GetTask: task, "tasks/cancel": `{"resultType":"complete"}`, "tasks/update": `{"resultType":"complete"}`} {
+		var doc strictjson.Doc
+		if err := doc.Reset([]byte(src), strictjson.Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		if r := Check(mcpmsg.Modern, mcpmsg.Result, method, doc.Root()); !r.Clean() {
+			t.Errorf("%s: %+v", method, r)
+		}
+		if r := Check(newestLegacy, mcpmsg.Result, method, doc.Root()); r.Clean() != (method == "tasks/update") {
+			t.Errorf("%s of %s: %+v", method, newestLegacy, r)
+		}
+	}
+}

@@ -52,6 +52,7 @@ const (
 	CodeUnrecorded   = 7510 // the decision could not be recorded
 	CodeNoSampling   = 7512 // the server may not ask for sampling
 	CodeNoRoom       = 7513 // too much is under way to look at the answer
+	CodeHeld         = 7514 // the answer waits for a person
 )
 
 // Codes of packages fleet and admit: whether there is a server at all.
