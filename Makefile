@@ -265,12 +265,12 @@ $(DEEP)/installed: measure/training/deep/requirements.txt measure/training/deep/
 model-deep-table: $(DEEP)/installed
 	test -f $(OWN) || $(MAKE) --no-print-directory injections OUT=$(OWN)
 	$(BENCH) deep-rows --pieces $(DEEP)/base/all.tsv --more $(OWN) --out $(DEEP)/rows
-	$(DEEP)/venv/bin/python measure/training/deep/train.py $(PARTS) --out $(DEEP)/left.pt --epochs 2 --leave $(LEFT)
+	$(DEEP)/venv/bin/python measure/training/deep/train.py $(PARTS) --out $(DEEP)/left.pt --leave $(LEFT)
 	$(DEEP)/venv/bin/python measure/training/deep/export.py $(PARTS) --net $(DEEP)/left.pt --out $(DEEP)/left.bin
 	$(BENCH) deep-table --model $(DEEP)/left.bin --leave $(LEFT) --more $(OWN) --numbers $(DEEP)/numbers.json --card packaging/models/MODEL.md
 
 model-deep: model-deep-table
-	$(DEEP)/venv/bin/python measure/training/deep/train.py $(PARTS) --out $(DEEP)/all.pt --epochs 2
+	$(DEEP)/venv/bin/python measure/training/deep/train.py $(PARTS) --out $(DEEP)/all.pt
 	$(DEEP)/venv/bin/python measure/training/deep/export.py $(PARTS) --net $(DEEP)/all.pt --out packaging/models/deep.bin --numbers $(DEEP)/numbers.json
 	@echo "its digest goes into Published in boundary/classify/deep/model.go"
 

@@ -18,7 +18,7 @@ const (
 	kindRate  = 0.1
 	wordRate  = 0.05 // slower: kinds hold for new families, words often do not
 	decay     = 1e-3 // of a weight at every use
-	minGroups = 3    // that a feature must occur in
+	minGroups = 4    // that a feature must occur in
 	least     = 2    // of 127: weights up to here are left out
 	nearTop   = 0.8  // a window of an attack is positive from this probability
 	seed      = 1

@@ -22,7 +22,7 @@ def options():
     for name, default in (("rows", ""), ("vectors", ""), ("out", ""), ("scores", ""), ("leave", "")):
         p.add_argument("--" + name, default=default)
     for name, default in (("width", 128), ("layers", 2), ("inner", 512), ("window", 96), ("stride", 72),
-                          ("epochs", 10), ("cap", 3), ("tokens", 3200), ("seed", 1)):
+                          ("epochs", 4), ("cap", 3), ("tokens", 3200), ("seed", 1)):
         p.add_argument("--" + name, type=int, default=default)
     for name, default in (("rate", 1.5e-3), ("smooth", .01), ("lost", .02), ("decay", .05), ("own", .4), ("splice", .5)):
         p.add_argument("--" + name, type=float, default=default)
