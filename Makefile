@@ -213,17 +213,16 @@ injections: translations
 # beside a list of phrases; `make model` also writes its weights and the table in
 # boundary/classify/local/MODEL.md.
 TRAIN := go run ./cmd/pellucid-bench train
-model-table:
+model-table: translations
 	$(TRAIN)
 
-model:
+model: translations
 	$(TRAIN) --write >/dev/null
 
 # Detectors from PyPI and npm beside ours, on the same texts, by family and by language: it rewrites
 # the table of docs/detectors.md. Each runs in a process of its own, on one processor and without a
-# network; LONGEST stops a slow one, which has then judged a random part of the texts. What one has
-# answered is kept in .tools/detectors/answers, and not asked for again. ONLY="a b" runs these alone
-# and prints the table. Linux only.
+# network; LONGEST stops a slow one, which has then judged a random part of the texts. ONLY="a b" runs
+# these alone and prints the table. Linux only.
 LONGEST ?= 30m
 ONLY    ?=
 CAGE    := taskset -c 0 unshare --map-root-user --net prlimit --data=4294967296
@@ -231,7 +230,7 @@ CAGE    := taskset -c 0 unshare --map-root-user --net prlimit --data=4294967296
 detect-table: detectors
 	go run ./cmd/pellucid-bench detectors --cage '$(CAGE)' --longest $(LONGEST) --locales $(CURDIR)/.tools/detectors/locales \
 	  --program '.tools/detectors/bin/python e2e/detectors/detectors.py' --program 'node e2e/detectors/detectors.mjs .tools/detectors/node_modules' \
-	  --keep .tools/detectors/answers $(if $(ONLY),$(ONLY:%=--only %),--page docs/detectors.md >/dev/null)
+	  $(if $(ONLY),$(ONLY:%=--only %),--page docs/detectors.md >/dev/null)
 
 # Installs them; nothing of theirs runs before it is asked. requirements.txt is made by
 # `uv pip compile --no-deps --generate-hashes` of requirements.in: what they need for other work is left out.

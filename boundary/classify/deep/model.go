@@ -88,7 +88,7 @@ var (
 
 // Published are the digests (SHA-256) of the files that were published with the program.
 var Published = []string{
-	"00f328f93cc3f5db133b01d2345849214cafe5b41a49e2226ad82547ed602383",
+	"3184c5e32dba0f904915aa5369c1dd5e8894e057c852ea298491d70e3570eb45",
 }
 
 // Digest is how a file is named: SHA-256, in lower case.
