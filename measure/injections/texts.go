@@ -51,7 +51,7 @@ func authored() (out []written, err error) {
 
 // parseTexts reads a file of texts: a first line that says what they are, then sections, each behind
 // a line "== attack FAMILY LANGUAGE" or "== honest FAMILY LANGUAGE", with one text a line, in which
-// \n is the end of a line and \\ a backslash.
+// \n is the end of a line, \\ a backslash and \ufe0f the selector of an emoji.
 func parseTexts(s string) (out []written, err error) {
 	var in written
 	seen := map[string]bool{}
@@ -69,7 +69,7 @@ func parseTexts(s string) (out []written, err error) {
 			return nil, fmt.Errorf("line %d: the text stands twice", i+1)
 		default:
 			seen[line] = true
-			in.text = strings.NewReplacer(`\\`, `\`, `\n`, "\n").Replace(line)
+			in.text = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\ufe0f`, "\ufe0f").Replace(line)
 			out = append(out, in)
 		}
 	}

@@ -49,7 +49,7 @@ func TestWindow(t *testing.T) {
 		}
 		for _, at := range []int{0, len(honest) / 2, len(honest)} {
 			if at == 0 && honest == page {
-				continue // 0.845: MODEL.md tells
+				continue // 0.841: MODEL.md tells
 			}
 			text := honest[:at] + " " + attack + " " + honest[at:]
 			s := m.Score(text)
