@@ -80,6 +80,19 @@ func CallOf(principal, server, tool string, arguments []byte) Digest {
 	return Digest(h.Sum(nil))
 }
 
+// OwnerLen is how many bytes of a digest by Owned say whose it is.
+const OwnerLen = 12
+
+// Owned is the digest of what a server calls by a name, for one principal. All of them for the same server and principal
+// begin with the same bytes, so that a store can count them.
+func Owned(principal, server, name string) Digest {
+	owner, of := CallOf(principal, server, "", nil), CallOf(principal, server, "", []byte(name))
+	owner = sha256.Sum256(append([]byte("pellucid owner\n"), owner[:]...))
+	of = sha256.Sum256(append([]byte("pellucid task\n"), of[:]...))
+	copy(of[:], owner[:OwnerLen])
+	return of
+}
+
 // A State says how far an item has come.
 type State string
 
