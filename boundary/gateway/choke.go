@@ -285,11 +285,10 @@ func (in *inspection) walk(root strictjson.Value) finding.Code {
 	}
 	in.withholdCapabilities(root)
 	in.restructure(root)
-	if in.p.msg.Kind != wire.Response {
-		return ok
-	}
-	if code := checkResultType(root.Get("resultType")); code != ok {
-		return code
+	if in.p.msg.Kind == wire.Response {
+		if code := checkResultType(root.Get("resultType")); code != ok {
+			return code
+		}
 	}
 	return in.checkInputRequests(root.Get("inputRequests"))
 }
@@ -306,7 +305,8 @@ func checkResultType(v strictjson.Value) finding.Code {
 	return finding.Misshapen
 }
 
-// checkInputRequests refuses what the server may not ask of the client inside a result.
+// checkInputRequests refuses what the server may not ask of the client inside a result, or inside a
+// notification about a task.
 func (in *inspector) checkInputRequests(v strictjson.Value) finding.Code {
 	for _, request := range v.Members() {
 		switch method := request.Get("method").Text(); {

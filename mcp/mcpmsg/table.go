@@ -201,6 +201,6 @@ var rows = []Row{
 	{Method: Acknowledged, Part: Params,
 		Shape: params("AcknowledgedParams", Field{Name: "notifications",
 			Shape: shape("SubscriptionFilter", Data, Field{Name: "resourceSubscriptions", Treat: Name, Arity: List})})},
-	{Method: TaskStatus, Part: Params, Shape: params("TaskStatusParams", taskFields...)},
-	{Method: TaskChanged, Part: Params, Shape: params("TaskParams", taskFields...)},
+	{Method: TaskStatus, Part: Params, Shape: params("TaskStatusParams", append(taskFields, inputRequests)...)},
+	{Method: TaskChanged, Part: Params, Shape: params("TaskParams", append(taskFields, inputRequests)...)},
 }
