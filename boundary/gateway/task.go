@@ -210,18 +210,26 @@ func (r *relay) createdBy(p *passage, task hold.Digest) {
 		r.ofTool(p, tools[0])
 		return
 	}
+	p.unsure = len(tools) > maxTaskTools
 	for _, tool := range tools {
 		p.unsure = p.unsure || r.surface.output(tool) != nil
+		if len(tools) <= maxTaskTools {
+			p.tools = append(p.tools, taskTool{tool, r.surface.label(tool), r.surface.hints(tool)})
+		}
 	}
-	if len(tools) <= maxTaskTools {
-		p.tools = tools
-	} else {
-		p.unsure = true
-	}
+}
+
+// A taskTool is one of several tools that a task may be of.
+type taskTool struct {
+	name, label string
+	hints       toolHints
 }
 
 // severalTools is why a result is not judged by a schema: it may be that of several tools.
 const severalTools validate.Reason = "task-of-several-tools"
+
+// twoResults is why a result is judged invalid: there is another one beside it.
+const twoResults validate.Reason = "two-results"
 
 // ofTask reports whether the message is about a task: what it says may be the result of a tool.
 func (p *passage) ofTask() bool {
@@ -242,12 +250,44 @@ func (p *passage) endsTask(root strictjson.Value) bool {
 func (p *passage) toolResult(root strictjson.Value) strictjson.Value {
 	switch {
 	case p.msg.Kind == wire.ErrorResponse:
-	case p.method == mcpmsg.CallTool, p.method == mcpmsg.TaskResult:
+	case p.method == mcpmsg.CallTool:
+		if done := resultAtOnce(root); done.Exists() {
+			return done
+		}
+		return root
+	case p.method == mcpmsg.TaskResult:
 		return root
 	case p.ofTask():
 		return root.Get("result")
 	}
 	return strictjson.Value{}
+}
+
+// isCreatedTask reports whether the result of a call is a task of the extension.
+func isCreatedTask(result strictjson.Value) bool {
+	return result.Get("resultType").Text() == mcpmsg.ResultTask
+}
+
+// resultAtOnce is the result in a task that a call was answered with; it does not exist where the task goes on.
+func resultAtOnce(root strictjson.Value) strictjson.Value {
+	if isCreatedTask(root) {
+		if done := root.Get("result"); done.Exists() {
+			return done
+		}
+	}
+	return root.Get("task").Get("result")
+}
+
+// isTwoResults reports whether an answer to a call is a result and a task that has one: which of them a
+// client reads is not known, and only one is judged.
+func (p *passage) isTwoResults(root strictjson.Value) bool {
+	return p.method == mcpmsg.CallTool && p.msg.Kind == wire.Response && resultAtOnce(root).Exists() &&
+		(root.Get("structuredContent").Exists() || isCreatedTask(root) && root.Get("task").Exists())
+}
+
+// ofDeniedTask reports whether the message is the result of a task whose tool may not be called any more.
+func (in *inspection) ofDeniedTask() bool {
+	return in.rule.Denied && in.p.ofTask() && (in.marked || in.p.method == mcpmsg.TaskResult)
 }
 
 // ofTool reports whether the message is what a tool answers, or may hold it.
@@ -282,7 +322,7 @@ func (c *Config) membersOf(p *passage) (all []*classify.Member) {
 		return c.Classifiers.Any()
 	}
 	for _, tool := range p.tools {
-		for _, m := range of(tool) {
+		for _, m := range of(tool.name) {
 			if !slices.Contains(all, m) {
 				all = append(all, m)
 			}
@@ -298,11 +338,16 @@ func (c *Config) ruleOf(p *passage) Rule {
 		return c.rule(p.name)
 	}
 	var list []Rule
+	denied := false
 	for _, tool := range p.tools {
-		list = append(list, c.rule(tool))
+		r := c.rule(tool.name)
+		list, denied = append(list, r), denied || r.Denied
 	}
 	switch {
 	case list != nil:
+		r := strictest(list, c.now())
+		r.Denied = denied
+		return r
 	case c.Rules == nil:
 		return c.complete(c.Tools(""))
 	default:
@@ -313,7 +358,8 @@ func (c *Config) ruleOf(p *passage) Rule {
 	return strictest(list, c.now())
 }
 
-// strictest is the rule that withholds and treats whatever one of the rules would.
+// strictest is the rule that withholds and treats whatever one of the rules would. It denies, and it captures, what
+// all of them do: a task may be of any other tool.
 func strictest(list []Rule, now time.Time) Rule {
 	out := list[0]
 	out.Hold, out.Except = nil, nil
@@ -331,7 +377,8 @@ func strictest(list []Rule, now time.Time) Rule {
 			out.MaxChars = r.MaxChars
 		}
 		out.Mode, out.PassUnverifiable = min(out.Mode, r.Mode), out.PassUnverifiable && r.PassUnverifiable
-		out.Unprivileged = out.Unprivileged && r.Unprivileged
+		out.Unprivileged, out.Denied = out.Unprivileged && r.Unprivileged, out.Denied && r.Denied
+		out.Capture = out.Capture.and(&r.Capture)
 		for _, code := range r.Hold {
 			if !r.excepts(code, now) {
 				out.Hold = append(out.Hold, code)

@@ -300,6 +300,19 @@ func (q *Queue) evidence(it Item) ([]byte, error) {
 	return q.o.Evidence(it)
 }
 
+// Waits returns the id of the item that is held for the call with the same body; "" if there is none, or
+// where that cannot be told. A client that asks for one task again and again so has one item.
+func (q *Queue) Waits(ctx context.Context, it *Item) string {
+	p, err := q.Page(ctx, Filter{State: Held, Server: it.Server, Tool: it.Tool, NoTool: it.Tool == "",
+		Principal: it.Principal, NoPrincipal: it.Principal == "", Digest: sha256.Sum256(it.Body)})
+	for i := range p.Items {
+		if err == nil && p.Items[i].Call == it.Call {
+			return p.Items[i].ID
+		}
+	}
+	return ""
+}
+
 // Take returns what a person has released for the call, which is delivered this
 // once; false if there is nothing. The store is asked about every call: what was true
 // a moment ago may have been changed by another process, and a result that is missed
