@@ -59,7 +59,7 @@ type sharer struct {
 	queue queue
 	s     *share
 	who   string // principal of the session
-	level int // the least that it wants logged; -1: not said
+	level int    // the least that it wants logged; -1: not said
 }
 
 const sharedVersion = "2025-11-25"

@@ -208,11 +208,20 @@ func (r *relay) createdBy(p *passage, task hold.Digest) {
 	tools := r.toolsOf(task, p.store)
 	if len(tools) == 1 {
 		r.ofTool(p, tools[0])
+	}
+	if p.msg.Kind == wire.Notification && !r.surface.current() && slices.ContainsFunc(tools, func(tool string) bool { return r.surface.label(tool) == frame.Other }) {
+		p.unsure = unlisted // an answer waits for the list
+	}
+	if len(tools) == 1 {
 		return
 	}
-	p.unsure = len(tools) > maxTaskTools
+	if len(tools) > maxTaskTools {
+		p.unsure = severalTools
+	}
 	for _, tool := range tools {
-		p.unsure = p.unsure || r.surface.output(tool) != nil
+		if r.surface.output(tool) != nil && p.unsure == "" {
+			p.unsure = severalTools
+		}
 		if len(tools) <= maxTaskTools {
 			p.tools = append(p.tools, taskTool{tool, r.surface.label(tool), r.surface.hints(tool)})
 		}
@@ -225,8 +234,12 @@ type taskTool struct {
 	hints       toolHints
 }
 
-// severalTools is why a result is not judged by a schema: it may be that of several tools.
-const severalTools validate.Reason = "task-of-several-tools"
+// Why a result is not judged by a schema: it may be that of several tools, or the server has not listed the tool in this
+// session, which does not know its schema yet.
+const (
+	severalTools validate.Reason = "task-of-several-tools"
+	unlisted     validate.Reason = "tool-not-listed"
+)
 
 // twoResults is why a result is judged invalid: there is another one beside it.
 const twoResults validate.Reason = "two-results"
@@ -301,10 +314,16 @@ func (in *inspection) ofTool() bool {
 	return false
 }
 
-// tellsUnjudged reports whether a notification brings what a classifier has to judge before it is delivered. It is
-// dropped: the client can ask for the result.
+// tellsUnjudged reports whether a notification brings what a classifier has to judge before it is delivered, or the policy
+// by the name of a tool that is not listed yet. It is dropped: the client can ask for the result.
 func (in *inspection) tellsUnjudged() bool {
-	if in.p.msg.Kind != wire.Notification || !in.ofTool() || in.cfg.Classifiers == nil {
+	if in.p.msg.Kind != wire.Notification || !in.ofTool() {
+		return false
+	}
+	if in.p.unsure == unlisted && in.cfg.Policy != nil {
+		return true
+	}
+	if in.cfg.Classifiers == nil {
 		return false
 	}
 	return slices.ContainsFunc(in.cfg.membersOf(&in.p), func(m *classify.Member) bool { return m.Mode() == policy.Enforce })

@@ -137,3 +137,27 @@ func (r *rig) failed(method, id string) message {
 	r.server.send(`{"jsonrpc":"2.0","id":` + up + `,"error":{"code":-32000,"message":"secret"}}`)
 	return parse(r.t, r.client.next())
 }
+
+// TestTaskBeforeTheList: a notification that comes before a session knows the tool's outputSchema brings nothing that
+// the schema would have to judge.
+func TestTaskBeforeTheList(t *testing.T) {
+	const structured = `{"content":[],"structuredContent":{"x":"y"}}`
+	tasks := new(sessionTasks)
+	rules := byTool(map[string]*Rule{"": {}})
+	first := newRig(t, rules, func(c *Config) { c.Tasks = tasks })
+	first.declare(tool("sum", pointSchema))
+	first.result(first.request("1", "tools/call", `{"name":"sum"}`), `{"resultType":"task","taskId":"t","status":"working",`+taskTimes+`}`)
+	judged := newRig(t, rules, func(c *Config) { c.Tasks, c.Policy = tasks, byName{"sum": policy.Deny} })
+	if got := judged.notified("notifications/tasks", `"t"`, `,"result":`+poisoned); strings.Contains(string(got.at()), "before") {
+		t.Errorf("with a policy: delivered %s", got.at())
+	}
+	second := newRig(t, rules, func(c *Config) { c.Tasks = tasks })
+	for _, method := range []string{"notifications/tasks", "notifications/tasks/status"} {
+		if got := second.notified(method, `"t"`, `,"result":`+structured); strings.Contains(string(got.at()), `"y"`) {
+			t.Errorf("%s: delivered %s", method, got.at())
+		}
+		if got := second.notified(method, `"t"`, `,"result":`+harmless); !strings.Contains(string(got.at()), "fine") {
+			t.Errorf("%s, honest: %s", method, got.at())
+		}
+	}
+}

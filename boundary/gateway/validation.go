@@ -25,7 +25,7 @@ func (v Validation) valid() bool { return v.Mode <= policy.Off && v.Mode != poli
 func (in *inspection) validateReceived() finding.Code {
 	root := in.p.msg.Value()
 	result := in.p.toolResult(root)
-	if in.p.schema == nil && !in.p.unsure || in.rule.Mode == policy.Off || !result.Exists() {
+	if in.p.schema == nil && in.p.unsure == "" || in.rule.Mode == policy.Off || !result.Exists() {
 		return ok
 	}
 	r := in.p.checked
@@ -36,7 +36,7 @@ func (in *inspection) validateReceived() finding.Code {
 	case in.p.schema != nil:
 		r = in.p.schema.Tool(result)
 	case result.Get("structuredContent").Exists():
-		r = validate.Result{Conformity: validate.Unverifiable, Reason: severalTools}
+		r = validate.Result{Conformity: validate.Unverifiable, Reason: in.p.unsure}
 	default:
 		r.Conformity = validate.Absent
 	}
