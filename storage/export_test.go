@@ -30,3 +30,10 @@ func SetWindow(t *testing.T, n int) {
 	firstWindow = n
 	t.Cleanup(func() { firstWindow = was })
 }
+
+// SetMaxTasks bounds the tasks of one server and principal, until the test ends.
+func SetMaxTasks(t *testing.T, n int) {
+	was := maxTasks
+	maxTasks = n
+	t.Cleanup(func() { maxTasks = was })
+}

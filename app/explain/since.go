@@ -69,15 +69,23 @@ func (x *teller) stateOf(it *hold.Item) {
 	}
 	x.out.Since = append(x.out.Since, s)
 	if it.State == hold.Taken {
-		x.out.Notes = append(x.out.Notes, "It was delivered to the next call that was the same.")
+		x.out.Notes = append(x.out.Notes, "It was delivered to the next "+asks(it)+" that was the same.")
 	}
+}
+
+// asks is what gets the item once it is released.
+func asks(it *hold.Item) string {
+	if it.Found.Task != "" {
+		return "request for the result of the task"
+	}
+	return "call"
 }
 
 // state says where the item stands now.
 func (x *teller) state(it *hold.Item) {
 	text := map[hold.State]string{
 		hold.Held:     "It waits for a reviewer until " + when(it.Until) + "; then its content is destroyed.",
-		hold.Released: "It is released: the next call that is the same gets it once, until " + when(it.Until) + ".",
+		hold.Released: "It is released: the next " + asks(it) + " that is the same gets it once, until " + when(it.Until) + ".",
 		hold.Taken:    "It was released and taken: its content is gone.",
 		hold.Denied:   "It was denied: its content is gone.",
 		hold.Expired:  "It has expired: its content is gone.",
@@ -175,7 +183,7 @@ func (x *teller) waiting(id string) {
 	case x.item.IsCall():
 		x.do("Let the same call go to the server once", "pellucid quarantine release "+id+identity)
 	default:
-		x.do("Deliver it once, scrubbed, to the next call that is the same", "pellucid quarantine release "+id+identity)
+		x.do("Deliver it once, scrubbed, to the next "+asks(x.item)+" that is the same", "pellucid quarantine release "+id+identity)
 	}
 	x.do("Destroy it", "pellucid quarantine deny "+id)
 	if c := x.item.Code; x.item.Rule == "finding" && c != finding.Code("") && c.Known() {

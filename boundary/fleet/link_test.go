@@ -392,7 +392,7 @@ func TestSharedRelated(t *testing.T) {
 	server := newFeed()
 	f := fleetOf(t, Options{}, Server{Name: "s", Config: config("s"), Shared: true,
 		Dial: func(context.Context) (wire.Conn, error) { return wire.Push(server), nil }})
-	a, b := read(f.get("s").session()), read(f.get("s").session())
+	a, b := read(f.get("s").session("")), read(f.get("s").session(""))
 	defer a.Close()
 	defer b.Close()
 	request(t, a, 7, "tools/call", `{"name":"t","_meta":{"progressToken":"p"}}`)

@@ -284,7 +284,7 @@ func TestCloseInside(t *testing.T) {
 		Server{Name: "s", Dial: noisy, Config: config("s"), Shared: true}, player("p", "good"))
 	for name, make := range map[string]func() wire.Conn{
 		"link":  func() wire.Conn { return newLink(f.ctx, f.get("a"), "") },
-		"share": func() wire.Conn { return f.get("s").session() },
+		"share": func() wire.Conn { return f.get("s").session("") },
 		"auto": func() wire.Conn {
 			conn, _ := remembering(noisy, nil)(t.Context())
 			return conn
@@ -351,7 +351,7 @@ func TestSharedStuck(t *testing.T) {
 	f := fleetOf(t, Options{}, Server{Name: "s", Dial: dial, Config: config("s"), Shared: true})
 	free := make(chan struct{})
 	stuck, well := &inbox{each: func(*wire.Message) { <-free }}, &inbox{}
-	a, b := f.get("s").session(), f.get("s").session()
+	a, b := f.get("s").session(""), f.get("s").session("")
 	a.Start(stuck)
 	b.Start(well)
 	ping := func(c wire.Conn, id int64) {

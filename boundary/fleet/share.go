@@ -26,6 +26,7 @@ type share struct {
 	pending  map[wire.ID]*shared
 	tokens   map[string]*shared
 	watched  map[string]map[*sharer]bool // by URI
+	tasks    sharedTasks
 	greeting greeting
 	lowest   int // level that the server logs at; -1: not said
 }
@@ -36,6 +37,7 @@ type shared struct {
 	id     wire.ID // the session's
 	ours   wire.ID
 	route  wire.Route
+	calls  bool   // a tool: it may be answered with a task
 	token  string // the session's, raw
 	sent   string // ours
 	wanted string // revision, of initialize
@@ -56,7 +58,8 @@ type sharer struct {
 	outlet
 	queue queue
 	s     *share
-	level int // the least that it wants logged; -1: not said
+	who   string // principal of the session
+	level int    // the least that it wants logged; -1: not said
 }
 
 const sharedVersion = "2025-11-25"
@@ -77,8 +80,8 @@ const maxLate = 1024
 func (s *share) tell(out *wire.Message) { s.late.put(out, maxLate) }
 
 // session returns a new session on the shared connection. It ends at once if the connection has ended.
-func (s *share) session() *sharer {
-	c := &sharer{s: s, level: -1}
+func (s *share) session(who string) *sharer {
+	c := &sharer{s: s, who: who, level: -1}
 	c.queue.hand = func(m *wire.Message) { c.message(m) }
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,6 +149,10 @@ func (s *share) Message(m *wire.Message) {
 		}
 		if sub := m.Result.Get("_meta").Get(mcpmsg.KeySubscriber); sub.Exists() {
 			readdress(m, sub, k.id)
+		}
+		if k.calls {
+			s.tasks.add(k.of.who, m.Result.Get("task").Get("taskId"))
+			s.tasks.add(k.of.who, m.Result.Get("taskId"))
 		}
 		m.ID = k.id
 		k.of.say(m, ownWaiting)
@@ -243,6 +250,12 @@ func (s *share) notification(m *wire.Message) {
 	case mcpmsg.ResourceUpdated:
 		for c := range s.watched[m.Params.Get("uri").Text()] {
 			c.say(m.Clone(), maxNotes)
+		}
+	case mcpmsg.TaskStatus, mcpmsg.TaskChanged:
+		for c := range s.sessions {
+			if s.tasks.isOf(c.who, m.Params.Get("taskId")) {
+				c.say(m.Clone(), maxNotes)
+			}
 		}
 	default:
 		level := mcpmsg.LevelOf(m.Params.Get("level").Text())

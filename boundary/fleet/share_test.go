@@ -27,7 +27,7 @@ func TestSharedGreeting(t *testing.T) {
 		t.Helper()
 		waittest.Until(t, "a greeted session", func() bool {
 			answer := make(chan wire.Kind, 8)
-			c := f.get("s").session()
+			c := f.get("s").session("")
 			defer c.Close()
 			c.Start(&inbox{each: func(m *wire.Message) {
 				if m.Kind != wire.Notification {
@@ -67,7 +67,7 @@ func TestSharedGreeting(t *testing.T) {
 			return well(ctx)
 		}})
 		ctx, leave := context.WithCancel(t.Context())
-		c := f.get("s").session()
+		c := f.get("s").session("")
 		c.Start(&inbox{})
 		leave()
 		_ = c.Write(ctx, hello())

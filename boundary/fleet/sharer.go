@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
@@ -61,12 +62,16 @@ func (c *sharer) request(m *wire.Message) *wire.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last++
-	k := &shared{of: c, id: m.ID, ours: wire.IntID(s.last), route: wire.Route{Version: m.Route.Version}}
+	k := &shared{of: c, id: m.ID, ours: wire.IntID(s.last), route: wire.Route{Version: m.Route.Version}, calls: m.Method == mcpmsg.CallTool}
+	if id := m.Params.Get("taskId"); strings.HasPrefix(m.Method, mcpmsg.Tasks) && m.Method != mcpmsg.ListTasks && !s.tasks.isOf(c.who, id) {
+		c.say(constant(k.id, wire.CodeParams, textNoTask, nil), ownWaiting)
+		return nil
+	}
 	switch m.Method {
 	case mcpmsg.Initialize:
 		s.greet(k, m)
 		return nil
-	case "tasks/list": // those of other sessions are among them
+	case mcpmsg.ListTasks: // those of other sessions are among them
 		c.say(constant(k.id, wire.CodeNoMethod, textNoMethod, nil), ownWaiting)
 		return nil
 	case mcpmsg.SetLevel:

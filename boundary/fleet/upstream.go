@@ -114,7 +114,7 @@ func (u *upstream) relay(ctx, term context.Context, c Client, done func(error)) 
 // connection is that of a session.
 func (u *upstream) connection(ctx context.Context, principal string) wire.Conn {
 	if u.Shared {
-		return u.session()
+		return u.session(principal)
 	}
 	return newLink(ctx, u, principal)
 }
@@ -129,14 +129,14 @@ func (f *Fleet) begin() bool {
 	return !f.ended
 }
 
-// session is a session's Conn to the one connection that all share.
-func (u *upstream) session() wire.Conn {
+// session is the Conn of a session of the principal to the one connection that all share.
+func (u *upstream) session(principal string) wire.Conn {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.shared == nil {
 		u.shared = newShare(newLink(u.ctx, u, ""))
 	}
-	return u.shared.session()
+	return u.shared.session(principal)
 }
 
 // dial makes a connection for a principal; release gives its room back. s may lose it to

@@ -23,6 +23,12 @@ func (c *Capture) any(v Verdict) bool {
 	return (c.Arguments || c.Received || c.Delivered) && slices.Contains(c.Of, v)
 }
 
+// and is what both keep.
+func (c Capture) and(d *Capture) Capture {
+	return Capture{c.Arguments && d.Arguments, c.Received && d.Received, c.Delivered && d.Delivered,
+		slices.DeleteFunc(slices.Clone(c.Of), func(v Verdict) bool { return !slices.Contains(d.Of, v) })}
+}
+
 // question is what is kept of the arguments of a call until it is answered; nil: nothing. Arguments that
 // are too long leave their length.
 func (r *relay) question(rule *Rule, m *wire.Message) *hold.Question {
@@ -52,6 +58,9 @@ func (in *inspection) foundIn() hold.Found {
 	f := hold.NewFound(in.w.found, scoresFor(in.d.Classified))
 	for _, c := range in.w.foundMore {
 		f.Add(c.Code, c.N)
+	}
+	if in.p.ofTask() {
+		f.Task = in.row.Method
 	}
 	return f
 }

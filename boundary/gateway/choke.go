@@ -40,8 +40,8 @@ type passage struct {
 	output   []byte           // schema's source
 	narrow   bool             // schema's source is (narrowSchema)
 	checked  validate.Result  // by schema, where that was asked before
-	tools    []string         // by which its task was created, where those are several
-	unsure   bool             // one of them has declared a schema
+	tools    []taskTool       // by which its task was created, where those are several
+	unsure   validate.Reason  // why the schema is not known that judges it; "": it is, or there is none
 	call     hold.Digest      // of the question that it answers; zero: nothing of it can be released
 	uri      string           // of the resource that was read
 	question *hold.Question   // what is kept of it; nil: nothing
@@ -89,6 +89,7 @@ type inspection struct {
 	again    strictjson.Doc     // what is about to be delivered
 	counts   []policy.Count     // for a policy
 	suspect  suspect            // the classifier that withholds the message
+	item     ID                 // of the queue that holds it
 	digest   func() hold.Digest // of the result as it was received; nil: it was not asked for
 }
 
@@ -112,7 +113,7 @@ func (in *inspection) forget() {
 	w := &in.w
 	w.reset()
 	w.key, w.keep, w.text, w.llm, w.lookup, w.passages, w.res.Clean = frame.Key{}, nil, nil, nil, nil, nil, scrub.Clean{}
-	in.inspector, in.p, in.row, in.rule, in.d, in.suspect, in.digest, in.marked = nil, passage{}, nil, Rule{}, Decision{}, suspect{}, nil, false
+	in.inspector, in.p, in.row, in.rule, in.d, in.suspect, in.digest, in.marked, in.item = nil, passage{}, nil, Rule{}, Decision{}, suspect{}, nil, false, ID{}
 }
 
 // decide returns what to deliver in the place of the message, and records why.
@@ -123,6 +124,9 @@ func (in *inspection) decide() *wire.Message {
 	}
 	part, came, kind := partOf(in.p.msg)
 	in.row, in.rule = mcpmsg.Lookup(part, in.p.method), in.cfg.ruleOf(&in.p)
+	if part == mcpmsg.Result && in.p.method == mcpmsg.CallTool && isCreatedTask(came) {
+		in.row = mcpmsg.CreatedTask()
+	}
 	in.marked = in.row.Mark == mcpmsg.Always || in.p.endsTask(came)
 	if err := in.begin(kind); err != nil {
 		in.cfg.Log.Error("a message of the server could not be inspected: it is withheld", "error", err)
@@ -193,6 +197,9 @@ func (in *inspection) examine(came strictjson.Value) (strictjson.Value, finding.
 	root, cut, code := in.admit(came)
 	if cut > 0 {
 		in.w.leftOut(finding.Unapproved, cut)
+	}
+	if code == ok && in.ofDeniedTask() {
+		code = finding.Denied
 	}
 	if code == ok {
 		root, code = in.formed(root)
@@ -285,11 +292,10 @@ func (in *inspection) walk(root strictjson.Value) finding.Code {
 	}
 	in.withholdCapabilities(root)
 	in.restructure(root)
-	if in.p.msg.Kind != wire.Response {
-		return ok
-	}
-	if code := checkResultType(root.Get("resultType")); code != ok {
-		return code
+	if in.p.msg.Kind == wire.Response {
+		if code := checkResultType(root.Get("resultType")); code != ok {
+			return code
+		}
 	}
 	return in.checkInputRequests(root.Get("inputRequests"))
 }
@@ -306,7 +312,8 @@ func checkResultType(v strictjson.Value) finding.Code {
 	return finding.Misshapen
 }
 
-// checkInputRequests refuses what the server may not ask of the client inside a result.
+// checkInputRequests refuses what the server may not ask of the client inside a result, or inside a
+// notification about a task.
 func (in *inspector) checkInputRequests(v strictjson.Value) finding.Code {
 	for _, request := range v.Members() {
 		switch method := request.Get("method").Text(); {

@@ -120,15 +120,15 @@ func (in *inspection) withhold(code finding.Code) *wire.Message {
 	if isToolResult(in.row) && p.msg.Kind == wire.Response {
 		in.w.dropDigests()
 		note := in.provenance()
-		text := placeholderWhole
+		text, id := placeholderWhole, d.ID
 		if code == finding.NoRoom {
 			text = placeholderBusy
 		} else if in.review(code) {
-			text = placeholderHeld // a person will find it in the queue
+			text, id = placeholderHeld, in.item // a person will find it in the queue
 		} else {
 			in.capture(root.Raw(), nil)
 		}
-		raw := toolPlaceholder(text, d.ID, p.msg.Result.Get("resultType").Exists(), frame.MetaKey, note)
+		raw := toolPlaceholder(text, id, p.msg.Result.Get("resultType").Exists(), frame.MetaKey, note)
 		_ = in.conclude()
 		in.tellClassified()
 		return wire.NewResult(p.id, raw)
@@ -140,7 +140,7 @@ func (in *inspection) withhold(code finding.Code) *wire.Message {
 	_ = in.conclude()
 	in.tellClassified()
 	if held {
-		return errHeld.message(p.id, &d.ID)
+		return errHeld.message(p.id, &in.item)
 	}
 	if code == finding.Unapproved && p.msg.Kind == wire.Response {
 		return errUnapproved.message(p.id, &d.ID) // as a held tool or prompt is answered

@@ -83,7 +83,7 @@ func isAnswer(result strictjson.Value) bool {
 // promised is the schema that the client was shown: the one that the server has
 // declared or, of a language model's tool, what announce made of it.
 func (in *inspection) promised() *validate.Schema {
-	if in.rule.StructuredText || in.w.llm != nil && !isToolResult(in.row) {
+	if in.rule.StructuredText || in.w.llm != nil && (!isToolResult(in.row) || resultAtOnce(in.p.msg.Value()).Exists()) {
 		return nil
 	}
 	if in.p.schema == nil || in.w.llm == nil || in.again.Reset(in.p.output, strictjson.Limits{}) != nil {

@@ -52,13 +52,20 @@ func (in *inspection) decides(root strictjson.Value) finding.Code {
 	}
 	w := &in.w
 	e := in.cfg.policyInput(in.p.tool, in.p.hints, &in.rule)
-	e.Size = len(root.Raw())
 	in.counts = w.findings(in.counts[:0])
 	for _, c := range w.uninspected {
 		e.NotInspected += c.N
 	}
-	e.Findings, e.Scores = in.counts, scoresOf(in.d.Classified)
+	e.Size, e.Findings, e.Scores = len(root.Raw()), in.counts, scoresOf(in.d.Classified)
 	in.d.Policy = in.cfg.Policy.Decide(e)
+	for _, t := range in.p.tools { // and what is stricter for one of them
+		rule := in.cfg.rule(t.name)
+		of := in.cfg.policyInput(t.label, t.hints, &rule)
+		of.Size, of.Findings, of.NotInspected, of.Scores = e.Size, e.Findings, e.NotInspected, e.Scores
+		if one := in.cfg.Policy.Decide(of); one.Action > in.d.Policy.Action {
+			in.d.Policy = one
+		}
+	}
 	in.cfg.tellPolicy(&in.d)
 	switch in.d.Policy.Action {
 	case policy.Allow:

@@ -4,6 +4,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"slices"
 	"sync"
@@ -67,17 +68,24 @@ func (in *inspection) exceptedByRule(code finding.Code) bool {
 }
 
 // review gives a withheld result to the queue. It reports whether a person will
-// find it there.
+// find it there, as in.item.
 func (in *inspection) review(code finding.Code) bool {
-	if in.cfg.Hold == nil || isUnfit(code) || in.d.Policy.Action == policy.Deny || in.suspect.action == policy.Deny {
+	if in.cfg.Hold == nil || isUnfit(code) || in.d.Policy.Action == policy.Deny || in.suspect.action == policy.Deny || in.ofDeniedTask() {
 		return false
 	}
 	ctx, done := in.p.store.within(context.Background())
 	defer done()
-	err := in.cfg.Hold.Hold(ctx, hold.Item{
+	it := hold.Item{
 		ID: in.d.ID.String(), Server: in.d.Server, Tool: in.d.Tool, Principal: in.cfg.Principal, Rule: in.heldBy(code), Code: code,
 		Call: in.p.call, Body: slices.Clone(in.p.msg.Result.Raw()), Found: in.foundIn(), Question: in.questionOf(),
-	})
+	}
+	if in.p.ofTask() { // clients ask for tasks at intervals
+		if id, err := hex.DecodeString(in.cfg.Hold.Waits(ctx, &it)); err == nil && len(id) == len(in.item) {
+			in.item = ID(id)
+			return true
+		}
+	}
+	err := in.cfg.Hold.Hold(ctx, it)
 	if err != nil {
 		level := in.cfg.Log.Error
 		if errors.Is(err, hold.ErrFull) {
@@ -85,6 +93,7 @@ func (in *inspection) review(code finding.Code) bool {
 		}
 		level("a withheld result could not be put into the queue for review", "error", err, "evidence", in.d.ID.String())
 	}
+	in.item = in.d.ID
 	return err == nil
 }
 

@@ -99,7 +99,7 @@ func (c *Config) taskOf(id strictjson.Value) hold.Digest {
 	if id.Kind() != '"' {
 		return hold.Digest{}
 	}
-	return digestFor("pellucid task\n", hold.CallOf(c.Principal, c.Name, "", []byte(id.Text())))
+	return hold.Owned(c.Principal, c.Name, id.Text())
 }
 
 func digestFor(what string, d hold.Digest) hold.Digest {
@@ -208,20 +208,41 @@ func (r *relay) createdBy(p *passage, task hold.Digest) {
 	tools := r.toolsOf(task, p.store)
 	if len(tools) == 1 {
 		r.ofTool(p, tools[0])
+	}
+	if p.msg.Kind == wire.Notification && !r.surface.current() && slices.ContainsFunc(tools, func(tool string) bool { return r.surface.label(tool) == frame.Other }) {
+		p.unsure = unlisted // an answer waits for the list
+	}
+	if len(tools) == 1 {
 		return
 	}
-	for _, tool := range tools {
-		p.unsure = p.unsure || r.surface.output(tool) != nil
+	if len(tools) > maxTaskTools {
+		p.unsure = severalTools
 	}
-	if len(tools) <= maxTaskTools {
-		p.tools = tools
-	} else {
-		p.unsure = true
+	for _, tool := range tools {
+		if r.surface.output(tool) != nil && p.unsure == "" {
+			p.unsure = severalTools
+		}
+		if len(tools) <= maxTaskTools {
+			p.tools = append(p.tools, taskTool{tool, r.surface.label(tool), r.surface.hints(tool)})
+		}
 	}
 }
 
-// severalTools is why a result is not judged by a schema: it may be that of several tools.
-const severalTools validate.Reason = "task-of-several-tools"
+// A taskTool is one of several tools that a task may be of.
+type taskTool struct {
+	name, label string
+	hints       toolHints
+}
+
+// Why a result is not judged by a schema: it may be that of several tools, or the server has not listed the tool in this
+// session, which does not know its schema yet.
+const (
+	severalTools validate.Reason = "task-of-several-tools"
+	unlisted     validate.Reason = "tool-not-listed"
+)
+
+// twoResults is why a result is judged invalid: there is another one beside it.
+const twoResults validate.Reason = "two-results"
 
 // ofTask reports whether the message is about a task: what it says may be the result of a tool.
 func (p *passage) ofTask() bool {
@@ -242,12 +263,44 @@ func (p *passage) endsTask(root strictjson.Value) bool {
 func (p *passage) toolResult(root strictjson.Value) strictjson.Value {
 	switch {
 	case p.msg.Kind == wire.ErrorResponse:
-	case p.method == mcpmsg.CallTool, p.method == mcpmsg.TaskResult:
+	case p.method == mcpmsg.CallTool:
+		if done := resultAtOnce(root); done.Exists() {
+			return done
+		}
+		return root
+	case p.method == mcpmsg.TaskResult:
 		return root
 	case p.ofTask():
 		return root.Get("result")
 	}
 	return strictjson.Value{}
+}
+
+// isCreatedTask reports whether the result of a call is a task of the extension.
+func isCreatedTask(result strictjson.Value) bool {
+	return result.Get("resultType").Text() == mcpmsg.ResultTask
+}
+
+// resultAtOnce is the result in a task that a call was answered with; it does not exist where the task goes on.
+func resultAtOnce(root strictjson.Value) strictjson.Value {
+	if isCreatedTask(root) {
+		if done := root.Get("result"); done.Exists() {
+			return done
+		}
+	}
+	return root.Get("task").Get("result")
+}
+
+// isTwoResults reports whether an answer to a call is a result and a task that has one: which of them a
+// client reads is not known, and only one is judged.
+func (p *passage) isTwoResults(root strictjson.Value) bool {
+	return p.method == mcpmsg.CallTool && p.msg.Kind == wire.Response && resultAtOnce(root).Exists() &&
+		(root.Get("structuredContent").Exists() || isCreatedTask(root) && root.Get("task").Exists())
+}
+
+// ofDeniedTask reports whether the message is the result of a task whose tool may not be called any more.
+func (in *inspection) ofDeniedTask() bool {
+	return in.rule.Denied && in.p.ofTask() && (in.marked || in.p.method == mcpmsg.TaskResult)
 }
 
 // ofTool reports whether the message is what a tool answers, or may hold it.
@@ -261,10 +314,16 @@ func (in *inspection) ofTool() bool {
 	return false
 }
 
-// tellsUnjudged reports whether a notification brings what a classifier has to judge before it is delivered. It is
-// dropped: the client can ask for the result.
+// tellsUnjudged reports whether a notification brings what a classifier has to judge before it is delivered, or the policy
+// by the name of a tool that is not listed yet. It is dropped: the client can ask for the result.
 func (in *inspection) tellsUnjudged() bool {
-	if in.p.msg.Kind != wire.Notification || !in.ofTool() || in.cfg.Classifiers == nil {
+	if in.p.msg.Kind != wire.Notification || !in.ofTool() {
+		return false
+	}
+	if in.p.unsure == unlisted && in.cfg.Policy != nil {
+		return true
+	}
+	if in.cfg.Classifiers == nil {
 		return false
 	}
 	return slices.ContainsFunc(in.cfg.membersOf(&in.p), func(m *classify.Member) bool { return m.Mode() == policy.Enforce })
@@ -282,7 +341,7 @@ func (c *Config) membersOf(p *passage) (all []*classify.Member) {
 		return c.Classifiers.Any()
 	}
 	for _, tool := range p.tools {
-		for _, m := range of(tool) {
+		for _, m := range of(tool.name) {
 			if !slices.Contains(all, m) {
 				all = append(all, m)
 			}
@@ -298,11 +357,16 @@ func (c *Config) ruleOf(p *passage) Rule {
 		return c.rule(p.name)
 	}
 	var list []Rule
+	denied := false
 	for _, tool := range p.tools {
-		list = append(list, c.rule(tool))
+		r := c.rule(tool.name)
+		list, denied = append(list, r), denied || r.Denied
 	}
 	switch {
 	case list != nil:
+		r := strictest(list, c.now())
+		r.Denied = denied
+		return r
 	case c.Rules == nil:
 		return c.complete(c.Tools(""))
 	default:
@@ -313,7 +377,8 @@ func (c *Config) ruleOf(p *passage) Rule {
 	return strictest(list, c.now())
 }
 
-// strictest is the rule that withholds and treats whatever one of the rules would.
+// strictest is the rule that withholds and treats whatever one of the rules would. It denies, and it captures, what
+// all of them do: a task may be of any other tool.
 func strictest(list []Rule, now time.Time) Rule {
 	out := list[0]
 	out.Hold, out.Except = nil, nil
@@ -331,7 +396,8 @@ func strictest(list []Rule, now time.Time) Rule {
 			out.MaxChars = r.MaxChars
 		}
 		out.Mode, out.PassUnverifiable = min(out.Mode, r.Mode), out.PassUnverifiable && r.PassUnverifiable
-		out.Unprivileged = out.Unprivileged && r.Unprivileged
+		out.Unprivileged, out.Denied = out.Unprivileged && r.Unprivileged, out.Denied && r.Denied
+		out.Capture = out.Capture.and(&r.Capture)
 		for _, code := range r.Hold {
 			if !r.excepts(code, now) {
 				out.Hold = append(out.Hold, code)

@@ -192,7 +192,7 @@ func TestTaskRelease(t *testing.T) {
 				t.Fatalf("told %s", got.at())
 			}
 			it, err := w.queue.Get(context.Background(), id)
-			if err != nil || it.Tool != "read" || it.Principal != "ann" || it.Code != finding.HiddenTag || !strings.Contains(string(it.Body), "fore") {
+			if err != nil || it.Tool != "read" || it.Principal != "ann" || it.Code != finding.HiddenTag || it.Found.Task != method || !strings.Contains(string(it.Body), "fore") {
 				t.Fatalf("item %+v, %v", it, err)
 			}
 			if err := w.queue.Release(context.Background(), id, "bob"); err != nil {

@@ -23,17 +23,20 @@ func (v Validation) valid() bool { return v.Mode <= policy.Off && v.Mode != poli
 // validateReceived judges what the server has answered. It returns why that must be
 // withheld, or ok.
 func (in *inspection) validateReceived() finding.Code {
-	result := in.p.toolResult(in.p.msg.Value())
-	if in.p.schema == nil && !in.p.unsure || in.rule.Mode == policy.Off || !result.Exists() {
+	root := in.p.msg.Value()
+	result := in.p.toolResult(root)
+	if in.p.schema == nil && in.p.unsure == "" || in.rule.Mode == policy.Off || !result.Exists() {
 		return ok
 	}
 	r := in.p.checked
 	switch {
+	case in.p.isTwoResults(root):
+		r = validate.Result{Conformity: validate.Invalid, Reason: twoResults}
 	case r.Conformity != 0:
 	case in.p.schema != nil:
 		r = in.p.schema.Tool(result)
 	case result.Get("structuredContent").Exists():
-		r = validate.Result{Conformity: validate.Unverifiable, Reason: severalTools}
+		r = validate.Result{Conformity: validate.Unverifiable, Reason: in.p.unsure}
 	default:
 		r.Conformity = validate.Absent
 	}

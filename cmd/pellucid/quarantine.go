@@ -251,7 +251,7 @@ func (quarantineReleaseCmd) Help() string {
 	return `A released result is delivered once: to the next call of the same tool with the same
 arguments, byte for byte, by the same principal, before the item expires. The server does not get
 that call. The result is scrubbed, framed and recorded like any other; only the finding that held
-it is ignored. A released call goes to the server once: the next one that is the same. An item that is encrypted for its reviewers needs --identity, and stays encrypted
+it is ignored. A released result of a task goes to the next request for the result of the same task. A released call goes to the server once: the next one that is the same. An item that is encrypted for its reviewers needs --identity, and stays encrypted
 until it is delivered. With --all, every held item that the other flags select is released, with a record each.
 Where quarantine: {two_persons: true} was set when an item was held, the first release proposes it, and
 another person confirms it. With --remember, a call that pellucid guard has held passes for that time: for
@@ -284,6 +284,11 @@ func (c *quarantineReleaseCmd) Run(e *env) error {
 func saidReleased(w io.Writer, it *hold.Item) {
 	if it.State == hold.Held {
 		fmt.Fprintf(w, "Proposed. The item needs two persons: another one has to release it too, until %s.\n", terminal.Minute(it.Until))
+		return
+	}
+	if it.Found.Task != "" {
+		fmt.Fprintf(w, "Released. The next %s for the same task of %s gets this result, scrubbed and\nframed, once, until %s; the server is not asked again.\n",
+			it.Found.Task, review.Source(it), terminal.Minute(it.Until))
 		return
 	}
 	then := "gets this result, scrubbed and\nframed, once, until %s; the server is not asked again.\n"

@@ -168,6 +168,9 @@ func Lookup(p Part, method string) *Row {
 	return unknown[p]
 }
 
+// CreatedTask returns the row of a result of tools/call whose resultType is "task".
+func CreatedTask() *Row { return &created }
+
 type rowKey struct {
 	part   Part
 	method string
@@ -183,6 +186,7 @@ var (
 )
 
 func init() {
+	created.frames = framesIn(created.Shape, map[*Shape]bool{})
 	for i := range rows {
 		rows[i].frames = framesIn(rows[i].Shape, map[*Shape]bool{})
 		index[rowKey{rows[i].Part, rows[i].Method}] = &rows[i]

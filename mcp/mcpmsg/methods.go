@@ -64,7 +64,10 @@ const (
 const Modern = "2026-07-28"
 
 // ResultTypes are the values of resultType that a result may have; any other is invalid.
-var ResultTypes = []string{"complete", "input_required", "task"}
+var ResultTypes = []string{"complete", "input_required", ResultTask}
+
+// ResultTask is the resultType of an answer that is a task.
+const ResultTask = "task"
 
 // AppendListParams appends the params that ask for a page of a list: the one behind
 // cursor, "" for the first, with _meta if it is not nil.

@@ -2,6 +2,8 @@
 
 package mcpmsg
 
+import "slices"
+
 // Words of the protocol.
 var (
 	roles      = []string{"user", "assistant"}
@@ -81,8 +83,8 @@ var (
 	promptMessage   = message("PromptMessage", promptContent)
 	samplingMessage = message("SamplingMessage", plainContent)
 
-	toolResult = result("CallToolResult", Data,
-		Field{Name: "content", Shape: toolContent, Arity: List, Unit: Block}, data("structuredContent"), isError)
+	toolFields = []Field{{Name: "content", Shape: toolContent, Arity: List, Unit: Block}, data("structuredContent"), isError}
+	toolResult = result("CallToolResult", Data, toolFields...)
 
 	taskShape = shape("Task", Data, taskFields...)
 )
@@ -201,6 +203,11 @@ var rows = []Row{
 	{Method: Acknowledged, Part: Params,
 		Shape: params("AcknowledgedParams", Field{Name: "notifications",
 			Shape: shape("SubscriptionFilter", Data, Field{Name: "resourceSubscriptions", Treat: Name, Arity: List})})},
-	{Method: TaskStatus, Part: Params, Shape: params("TaskStatusParams", taskFields...)},
-	{Method: TaskChanged, Part: Params, Shape: params("TaskParams", taskFields...)},
+	{Method: TaskStatus, Part: Params, Shape: params("TaskStatusParams", append(taskFields, inputRequests)...)},
+	{Method: TaskChanged, Part: Params, Shape: params("TaskParams", append(taskFields, inputRequests)...)},
 }
+
+// created answers a call with a task of the extension, which may have ended already. It is a row of its own:
+// members of another result that have these names may be anything.
+var created = Row{Method: CallTool, Part: Result, Mark: Always,
+	Shape: result("CreateTaskResult", Data, slices.Concat(toolFields, taskFields)...)}

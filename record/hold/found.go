@@ -18,6 +18,9 @@ type Found struct {
 	Findings []Finding `json:"findings,omitempty"`
 	More     []Count   `json:"more,omitempty"` // findings beyond MaxFindings, by code
 	Scores   []Score   `json:"scores,omitempty"`
+	// Task is the method of the request about a task that the item has answered, and that gets it once it is
+	// released; "": it is not about a task.
+	Task string `json:"task,omitempty"`
 }
 
 // A Finding is one kind of finding at one place.

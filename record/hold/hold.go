@@ -80,6 +80,19 @@ func CallOf(principal, server, tool string, arguments []byte) Digest {
 	return Digest(h.Sum(nil))
 }
 
+// OwnerLen is how many bytes of a digest by Owned say whose it is.
+const OwnerLen = 12
+
+// Owned is the digest of what a server calls by a name, for one principal. All of them for the same server and principal
+// begin with the same bytes, so that a store can count them.
+func Owned(principal, server, name string) Digest {
+	owner, of := CallOf(principal, server, "", nil), CallOf(principal, server, "", []byte(name))
+	owner = sha256.Sum256(append([]byte("pellucid owner\n"), owner[:]...))
+	of = sha256.Sum256(append([]byte("pellucid task\n"), of[:]...))
+	copy(of[:], owner[:OwnerLen])
+	return of
+}
+
 // A State says how far an item has come.
 type State string
 
@@ -285,6 +298,19 @@ func (q *Queue) evidence(it Item) ([]byte, error) {
 		return nil, nil
 	}
 	return q.o.Evidence(it)
+}
+
+// Waits returns the id of the item that is held for the call with the same body; "" if there is none, or
+// where that cannot be told. A client that asks for one task again and again so has one item.
+func (q *Queue) Waits(ctx context.Context, it *Item) string {
+	p, err := q.Page(ctx, Filter{State: Held, Server: it.Server, Tool: it.Tool, NoTool: it.Tool == "",
+		Principal: it.Principal, NoPrincipal: it.Principal == "", Digest: sha256.Sum256(it.Body)})
+	for i := range p.Items {
+		if err == nil && p.Items[i].Call == it.Call {
+			return p.Items[i].ID
+		}
+	}
+	return ""
 }
 
 // Take returns what a person has released for the call, which is delivered this
