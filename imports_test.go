@@ -154,10 +154,10 @@ measure/ccrbench:        text/strictjson platform/terminal model/counterfactual 
 measure/guardlive:       text/strictjson model/format measure/interval
 measure/corpora:         text/finding text/strictjson measure/datadir
 measure/corpora/residue: text/scrub platform/terminal measure/corpora golang.org/x/text
-measure/injections:      text/finding measure/corpora
+measure/sources:         text/scrub
+measure/injections:      text/finding measure/corpora measure/sources
 measure/training:        text/scrub boundary/classify/deep boundary/classify/local measure/injections measure/corpora measure/interval
 measure/detectors:       boundary/classify boundary/classify/local boundary/surface measure/corpora measure/interval measure/training platform/child text/finding text/strictjson
-measure/sources:         text/scrub
 measure/replicas:        platform/pgtest
 measure/speed:           text/finding text/scrub text/frame text/ucd text/strictjson platform/backoff platform/auth platform/child platform/terminal mcp/wire mcp/mcpmsg boundary/gateway boundary/meter golang.org/x/text
 

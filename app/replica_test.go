@@ -59,19 +59,27 @@ func statefulServer(t *testing.T) string {
 	return srv.URL
 }
 
-// callAsk calls the tool of an statefulServer, and returns the result.
+// callAsk calls the tool of an statefulServer, and returns the result. more are further members of the request, each
+// with a comma behind it.
 func callAsk(t *testing.T, g *apptest.Gateway, more string) string {
 	t.Helper()
-	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","arguments":{},` + more +
+	return askModern(t, g, "tools/call", "ask", `"name":"ask","arguments":{},`+more, `"elicitation":{"form":{}}`)
+}
+
+// askModern sends a modern request of a client with the capabilities, and returns the answer. The members of params have a
+// comma behind each.
+func askModern(t *testing.T, g *apptest.Gateway, method, name, params, capabilities string) string {
+	t.Helper()
+	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{` + params +
 		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},` +
-		`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}}}`
+		`"io.modelcontextprotocol/clientCapabilities":{` + capabilities + `}}}}`
 	req, err := http.NewRequest(http.MethodPost, g.Base+"/mcp/one", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
-		"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "ask"} {
-		req.Header.Set(name, value)
+	for header, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name} {
+		req.Header.Set(header, value)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {

@@ -3,7 +3,6 @@
 package app_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -55,31 +54,8 @@ func taskServer(t *testing.T) string {
 	return srv.URL
 }
 
-// askModern sends a modern request, and returns the answer.
-func askModern(t *testing.T, g *apptest.Gateway, method, name, params string) string {
-	t.Helper()
-	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{` + params +
-		`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},` +
-		`"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}}}`
-	req, err := http.NewRequest(http.MethodPost, g.Base+"/mcp/one", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for header, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
-		"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name} {
-		req.Header.Set(header, value)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(bytes.TrimSpace(answer))
-}
+// withTasks are the capabilities of a client that knows tasks.
+const withTasks = `"extensions":{"io.modelcontextprotocol/tasks":{}}`
 
 // TestReplicasTask: what the rule of a tool wants applies to the result of its task, also where another replica is asked for it.
 func TestReplicasTask(t *testing.T) {
@@ -88,17 +64,17 @@ func TestReplicasTask(t *testing.T) {
 	a, b := startReplica(t, database, config, sharedKey), startReplica(t, database, config, sharedKey)
 	for tool, want := range map[string]string{"read": `"code":7514`, "sum": `"code":7501`, "look": "before"} {
 		id := "task-of-" + tool
-		if got := askModern(t, a, "tools/call", tool, `"name":"`+tool+`","arguments":{}`); !strings.Contains(got, id) {
+		if got := askModern(t, a, "tools/call", tool, `"name":"`+tool+`","arguments":{},`, withTasks); !strings.Contains(got, id) {
 			t.Fatalf("%s: no task: %s\n%s", tool, got, a.Log)
 		}
 		for name, g := range map[string]*apptest.Gateway{"the same replica": a, "another replica": b} {
-			if got := askModern(t, g, "tasks/get", id, `"taskId":"`+id+`"`); !strings.Contains(got, want) || (want != "before") == strings.Contains(got, "before") {
+			if got := askModern(t, g, "tasks/get", id, `"taskId":"`+id+`",`, withTasks); !strings.Contains(got, want) || (want != "before") == strings.Contains(got, "before") {
 				t.Errorf("%s, %s: %s", tool, name, got)
 			}
 		}
 	}
 	// A task that no tool is known to have created is treated as the strictest rule wants it.
-	if got := askModern(t, b, "tasks/get", "unknown", `"taskId":"unknown"`); !strings.Contains(got, `"code":7514`) {
+	if got := askModern(t, b, "tasks/get", "unknown", `"taskId":"unknown",`, withTasks); !strings.Contains(got, `"code":7514`) {
 		t.Errorf("unknown: %s\n%s", got, b.Log)
 	}
 }

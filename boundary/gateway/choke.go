@@ -41,7 +41,7 @@ type passage struct {
 	narrow   bool             // schema's source is (narrowSchema)
 	checked  validate.Result  // by schema, where that was asked before
 	tools    []taskTool       // by which its task was created, where those are several
-	unsure   validate.Reason  // why the schema is not known that judges it; "": it is, or there is none
+	unsure   validate.Reason  // why it is not known which schema judges it; "": that is known, or there is none
 	call     hold.Digest      // of the question that it answers; zero: nothing of it can be released
 	uri      string           // of the resource that was read
 	question *hold.Question   // what is kept of it; nil: nothing

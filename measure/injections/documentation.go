@@ -3,18 +3,15 @@
 package injections
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/measure/sources"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -26,9 +23,8 @@ const (
 )
 
 const (
-	maxPages        = 8000 // files of the package that are read
-	ofDocumentation = 90   // honest passages of one language
-	inDocumentation = 24   // attacks in passages of one language
+	ofDocumentation = 90 // honest passages of one language
+	inDocumentation = 24 // attacks in passages of one language
 )
 
 var page = regexp.MustCompile(`^package/(?:docs|blog|legal|frequent_questions)/([a-z]{2})/.+\.md$`)
@@ -78,45 +74,25 @@ func (m *maker) documented(dir string) error {
 
 // documents reads a package: the paragraphs of each page, by language.
 func documents(path string) (map[string][][]string, error) {
-	f, err := os.Open(path)
+	files, err := sources.Unpack(path)
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return nil, err
-	}
-	byName := map[string][]string{}
-	for t := tar.NewReader(z); ; {
-		h, err := t.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if !page.MatchString(h.Name) || len(byName) == maxPages {
-			continue
-		}
-		b, err := io.ReadAll(io.LimitReader(t, maxFile))
-		if err != nil {
-			return nil, err
-		}
-		if p := paragraphs(strings.ToValidUTF8(string(b), "")); len(p) > 0 {
-			byName[h.Name] = p
-		}
 	}
 	out := map[string][][]string{}
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		code := page.FindStringSubmatch(name)[1]
-		out[code] = append(out[code], byName[name])
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		at := page.FindStringSubmatch(name)
+		if at == nil {
+			continue
+		}
+		if p := paragraphs(strings.ToValidUTF8(string(files[name]), "")); len(p) > 0 {
+			out[at[1]] = append(out[at[1]], p)
+		}
 	}
 	return out, nil
 }
 
 // paragraphs are those of a page of Markdown without the lines about it at its beginning. A block
-// of code may be cut, as it is by whoever reads a part of a page.
+// of code may be cut, as in a page that is read in parts.
 func paragraphs(s string) (out []string) {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	if rest, found := strings.CutPrefix(s, "---\n"); found {

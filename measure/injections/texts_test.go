@@ -36,7 +36,7 @@ func TestAuthored(t *testing.T) {
 		}
 	}
 	if len(honest) < 6 || len(attacks) != len(honest)-2 {
-		t.Errorf("%d authors, %d of whom have attacks", len(honest), len(attacks))
+		t.Errorf("%d authors with honest texts, %d with attacks", len(honest), len(attacks))
 	}
 }
 

@@ -141,14 +141,15 @@ func fetch(dir string, p pkg) (map[string][]byte, error) {
 		if err != nil || len(found) != 1 {
 			return nil, errors.New("pip left no single file")
 		}
-		return unpack(found[0])
+		return Unpack(found[0])
 	}
 	return nil, errors.New("pip does not find it")
 }
 
 const maxFile = 64 << 20
 
-func unpack(path string) (map[string][]byte, error) {
+// Unpack returns the files of a package by name: of a wheel, or of a tar file that gzip has compressed.
+func Unpack(path string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	if strings.HasSuffix(path, ".whl") {
 		z, err := zip.OpenReader(path)

@@ -108,13 +108,13 @@ func TestUnpack(t *testing.T) {
 		return errors.Join(err, a.Close(), z.Close())
 	})
 	for _, path := range []string{wheel, source} {
-		if files, err := unpack(path); err != nil || len(files) != 1 || string(files["a/b.py"]) != "text" {
+		if files, err := Unpack(path); err != nil || len(files) != 1 || string(files["a/b.py"]) != "text" {
 			t.Errorf("%s: %q, %v", filepath.Base(path), files, err)
 		}
 	}
 	for _, name := range []string{"broken.whl", "broken.tar.gz"} {
 		path := write(name, func(w io.Writer) error { _, err := io.WriteString(w, "neither"); return err })
-		if _, err := unpack(path); err == nil {
+		if _, err := Unpack(path); err == nil {
 			t.Errorf("%s is taken", name)
 		}
 	}
