@@ -15,7 +15,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// The documentation of a free program, which its authors publish in 18 languages: pages for
+// The documentation of a free program, which its authors publish in 21 languages: pages for
 // programmers, articles, questions and answers, terms and a privacy notice.
 const (
 	documentation        = "intlayer-docs-*.tgz"
