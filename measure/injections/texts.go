@@ -24,7 +24,7 @@ type written struct {
 
 // asking are the authors whose honest texts are what users ask a model: in another text the same
 // words would be an order, so that they stand alone.
-var asking = []string{"direct", "requests"}
+var asking = []string{"direct", "phrases", "requests"}
 
 // authored returns the texts of all authors.
 func authored() (out []written, err error) {

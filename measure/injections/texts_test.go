@@ -35,7 +35,7 @@ func TestAuthored(t *testing.T) {
 			t.Errorf("%s is the name of a part", author)
 		}
 	}
-	if len(honest) < 6 || len(attacks) != len(honest)-2 {
+	if len(honest) < 6 || len(attacks) != len(honest)-3 {
 		t.Errorf("%d authors with honest texts, %d with attacks", len(honest), len(attacks))
 	}
 }

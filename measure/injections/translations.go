@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/measure/sources"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -41,6 +42,7 @@ const (
 // licences of the packages, by the beginning of the file's name.
 var licences = []struct{ prefix, licence string }{
 	{"django_allauth-", "MIT"}, {"django-", "BSD-3-Clause"}, {"sphinx-", "BSD-2-Clause"}, {"wagtail-", "BSD-3-Clause"},
+	{"age-", "BSD-3-Clause"}, {"client_golang-", "Apache-2.0"}, {"go-jose-", "Apache-2.0"}, {"pgx-", "MIT"}, {"zod-", "MIT"},
 }
 
 // Translations are honest texts out of the translations of free programs, whose packages lie in
@@ -76,45 +78,38 @@ func Translations(dir string, seed uint64) ([]Row, error) {
 
 // sources are pieces of the files of the packages: programs, templates and their comments.
 func (m *maker) sources(dir string) error {
-	paths, err := packages(dir)
-	if err != nil {
-		return err
+	var paths []string
+	for _, form := range []string{"*.whl", "*.zip", "zod-*.tgz"} {
+		list, err := filepath.Glob(filepath.Join(dir, form))
+		if err != nil || len(list) == 0 {
+			return errors.Join(ErrAbsent, err)
+		}
+		paths = append(paths, list...)
 	}
 	for _, p := range paths {
-		z, err := zip.OpenReader(p)
+		files, err := sources.Unpack(p)
 		if err != nil {
 			return fmt.Errorf("injections: %s: %w", finding.Quote(filepath.Base(p)), err)
 		}
-		err = m.pieces(z, licenceOf(p))
-		if err = errors.Join(err, z.Close()); err != nil {
-			return fmt.Errorf("injections: %s: %w", finding.Quote(filepath.Base(p)), err)
-		}
+		m.pieces(files, licenceOf(p))
 	}
 	return nil
 }
 
-var source = regexp.MustCompile(`\.(py|js|html|txt|rst|css|toml)$`)
+var source = regexp.MustCompile(`\.(go|py|js|ts|html|txt|rst|css|toml)$`)
 
-func (m *maker) pieces(z *zip.ReadCloser, licence string) error {
-	files := slices.DeleteFunc(slices.Clone(z.File), func(f *zip.File) bool {
-		return !source.MatchString(f.Name) || strings.Contains(f.Name, ".min.") || f.UncompressedSize64 < 300 || f.UncompressedSize64 > 200_000
+func (m *maker) pieces(files map[string][]byte, licence string) {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(files)), func(name string) bool {
+		n := len(files[name])
+		return !source.MatchString(name) || strings.Contains(name, ".min.") || strings.HasSuffix(name, ".d.ts") || n < 300 || n > 200_000
 	})
-	slices.SortFunc(files, func(a, b *zip.File) int { return strings.Compare(a.Name, b.Name) })
-	m.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
-	for _, f := range files[:min(len(files), ofPackage)] {
-		r, err := f.Open()
-		if err != nil {
-			return err
-		}
-		b, err := io.ReadAll(io.LimitReader(r, maxFile))
-		if err = errors.Join(err, r.Close()); err != nil {
-			return err
-		}
+	m.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	for _, name := range names[:min(len(names), ofPackage)] {
+		b := files[name]
 		n := min(len(b), m.between(300, 4000))
 		from := m.IntN(len(b) - n + 1)
 		m.add(Row{Family: "source", Language: "en", Group: "source", Carrier: "none", Licence: licence, Text: strings.ToValidUTF8(string(b[from:from+n]), "")})
 	}
-	return nil
 }
 
 // translated makes the rows of one language, which is the one with the index own among those that

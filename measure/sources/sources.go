@@ -148,10 +148,10 @@ func fetch(dir string, p pkg) (map[string][]byte, error) {
 
 const maxFile = 64 << 20
 
-// Unpack returns the files of a package by name: of a wheel, or of a tar file that gzip has compressed.
+// Unpack returns the files of a package by name: of a wheel or a zip file, or of a tar file that gzip has compressed.
 func Unpack(path string) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	if strings.HasSuffix(path, ".whl") {
+	if strings.HasSuffix(path, ".whl") || strings.HasSuffix(path, ".zip") {
 		z, err := zip.OpenReader(path)
 		if err != nil {
 			return nil, err

@@ -30,10 +30,12 @@ func (t *text) isDescription() bool {
 	return false
 }
 
-// part is by the text's id, so that it does not depend on the order of the files.
-func (t *text) part() int {
+func (t *text) part() int { return partOf(t.id) }
+
+// partOf is by a text's id, so that it does not depend on the order of the files.
+func partOf(id string) int {
 	h := fnv.New32a()
-	h.Write([]byte(t.id))
+	h.Write([]byte(id))
 	return int(h.Sum32()>>8) % parts
 }
 

@@ -59,10 +59,15 @@ func each(n int, of func(i int) []judgement, done func(i int)) (out []judgement)
 }
 
 // heldBack judges the held side of our own texts by a model that was trained without it.
-func heldBack(all []*text, kind []bool, c *local.Calibration) (out []judgement) {
-	m := trainWithout(all, kind, func(t *text) bool { return t.held })
+func heldBack(all []*text, kind []bool, c *local.Calibration) []judgement {
+	return judgedWithout(all, kind, c, func(t *text) bool { return t.held })
+}
+
+// judgedWithout judges texts by a model that was trained without them.
+func judgedWithout(all []*text, kind []bool, c *local.Calibration, left func(*text) bool) (out []judgement) {
+	m := trainWithout(all, kind, left)
 	for _, t := range all {
-		if t.held {
+		if left(t) {
 			out = append(out, m.score(t, c))
 		}
 	}
@@ -93,18 +98,12 @@ func leftOutLanguages(all []*text, kind []bool, c *local.Calibration, progress i
 	}, func(i int) { fmt.Fprintf(progress, "without the languages %s\n", strings.Join(kin[i], ", ")) })
 }
 
-// leftOutRows judges the texts of some groups by models that have not seen the row.
-func leftOutRows(all []*text, kind []bool, c *local.Calibration, groups ...string) []judgement {
-	return each(parts, func(i int) (out []judgement) {
-		left := func(t *text) bool { return t.part() == i && slices.Contains(groups, t.group) }
-		m := trainWithout(all, kind, left)
-		for _, t := range all {
-			if left(t) {
-				out = append(out, m.score(t, c))
-			}
-		}
-		return out
-	}, func(int) {})
+// leftOutRows judges the texts of the collections of others by models that have seen other rows of
+// the same collection.
+func leftOutRows(all []*text, kind []bool, c *local.Calibration, progress io.Writer) []judgement {
+	return each(parts, func(i int) []judgement {
+		return judgedWithout(all, kind, c, func(t *text) bool { return t.part() == i && !strings.HasPrefix(t.group, ownPrefix) })
+	}, func(i int) { fmt.Fprintf(progress, "part %d of %d\n", i+1, parts) })
 }
 
 func (m *fit) score(t *text, c *local.Calibration) judgement {

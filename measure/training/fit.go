@@ -18,8 +18,9 @@ const (
 	kindRate  = 0.1
 	wordRate  = 0.05 // slower: kinds hold for new families, words often do not
 	decay     = 1e-3 // of a weight at every use
-	minGroups = 4    // that a feature must occur in
-	least     = 2    // of 127: weights up to here are left out
+	minGroups = 2    // that a feature must occur in
+	levels    = 42   // of a weight on each side of 0
+	least     = 1    // weights up to this level are left out
 	nearTop   = 0.8  // a window of an attack is positive from this probability
 	seed      = 1
 )
@@ -78,14 +79,14 @@ func train(texts []*text, kind []bool) *fit {
 	return whole
 }
 
-// round gives the weights the form in which they are kept: one byte each. The least ones, which say
-// next to nothing and are a third of the file, become nothing.
+// round gives the weights the few levels in which they are kept: how small the file gets depends on
+// how few there are. The least ones, which say next to nothing, become nothing.
 func (m *fit) round() {
 	var most float32
 	for _, w := range m.w {
 		most = max(most, w.w, -w.w)
 	}
-	scale := most / 127
+	scale := most / levels
 	for i, w := range m.w {
 		q := float32(math.RoundToEven(float64(w.w / scale)))
 		if -least <= q && q <= least {

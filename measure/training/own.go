@@ -9,8 +9,8 @@ const ownPrefix = "own-"
 // How much one of them counts beside a text by others: few authors wrote them. Honest ones count
 // for more than attacks, so that their languages are no sign of an attack.
 const (
-	ownAttack = 0.5
-	ownHonest = 0.75
+	ownAttack = 0.3
+	ownHonest = 0.8
 )
 
 // unsaid are styles and authors of attacks that are not trained on: without an order's usual words they

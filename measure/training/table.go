@@ -26,7 +26,7 @@ func undecidable(family string) bool {
 type extra struct {
 	held    []judgement // the held side of our own texts
 	tongues []judgement // our own texts, by models that know nothing of their language
-	rows    []judgement // source code and files for agents, by models that have seen other texts of the group
+	rows    []judgement // by models that have seen other rows of the same collections
 }
 
 // A tally counts the texts of one name, and those that each column flags.
@@ -92,14 +92,27 @@ func table(w io.Writer, js []judgement, x *extra, c *local.Calibration) {
 	section(w, "Honest texts: false alarms", honest, by)
 	section(w, "Honest texts together: false alarms", []*tally{sum("notinject-", honest), sum("code-", honest), sum("agent", honest),
 		sum("tool-result-json", honest), sum("tool-description", honest), sum("tldr-", honest), sum("ud-", honest), sum("udhr-", honest), all}, by)
-	section(w, "Source code and files for agents, by models that have seen other texts of the group: false alarms", count(x.rows, by, func(j judgement) string { return j.family }), by)
 	section(w, "Attacks by language, as the collections name it: recall", count(js, by, func(j judgement) string { return nameIf(j.attack, j.lang) }), by)
 	section(w, "Our own attacks of the held side by language: recall", count(x.held, by, func(j judgement) string { return nameIf(j.attack, j.lang) }), by)
 	section(w, "Our own honest texts of the held side by language: false alarms", count(x.held, by, func(j judgement) string { return nameIf(!j.attack, j.lang) }), by)
 	section(w, "Our own attacks by language, which the model has not seen: recall", count(x.tongues, by, func(j judgement) string { return nameIf(j.attack, j.lang) }), by)
 	section(w, "Our own honest texts by language, which the model has not seen: false alarms", count(x.tongues, by, func(j judgement) string { return nameIf(!j.attack, j.lang) }), by)
+	byRow(w, x.rows)
 	reliability(w, js)
 	limits(w, c, all.n)
+}
+
+// byRow writes the figures of models that have seen other rows of the same collections.
+func byRow(w io.Writer, js []judgement) {
+	by := columns(js)
+	attacks := count(js, by, func(j judgement) string { return nameIf(j.attack && !undecidable(j.family), j.family) })
+	fmt.Fprint(w, "\nThe tables from here to the scores are by models that have seen other rows of the same collections, with limits of their own.\n")
+	overall(w, js, attacks, by)
+	section(w, "Of collections whose other rows the model has seen, attacks: recall", attacks, by)
+	section(w, "Of these, not in English: recall", count(js, by, func(j judgement) string {
+		return nameIf(j.attack && named[j.lang] != "", "all languages")
+	}), by)
+	section(w, "Of collections whose other rows the model has seen, honest texts: false alarms", count(js, by, func(j judgement) string { return nameIf(!j.attack, j.group) }), by)
 }
 
 func nameIf(yes bool, name string) string {

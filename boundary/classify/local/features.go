@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// form is the version of what is counted in a text. Weights of one form mean
-// nothing under another.
-const form = 3
+// form is the version of what is counted in a text, and of the file. Weights of one form
+// mean nothing under another.
+const form = 4
 
 // Buckets is how many weights there are: features are hashed into so many.
 const Buckets = 1 << bits

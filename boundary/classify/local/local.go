@@ -11,10 +11,13 @@
 package local
 
 import (
+	"bytes"
+	"compress/flate"
 	_ "embed"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"sync"
 )
@@ -54,7 +57,7 @@ type Score struct {
 
 const magic = "PELLUCID-LINEAR\x00"
 
-const headerSize = len(magic) + 4 + 4 + 4 + 16 + calibrationSize + Buckets/8
+const headerSize = len(magic) + 4 + 4 + 4 + 16 + calibrationSize
 
 var errModel = errors.New("local: not a model of this form")
 
@@ -67,8 +70,8 @@ var errModel = errors.New("local: not a model of this form")
 //	16 bytes  version, ASCII, filled up with zeros
 //	72 bytes  slope and shift of each sort of texts, IEEE 754
 //	28 bytes  limits for Rates, IEEE 754
-//	2^17 bytes  a bit for each weight, the lowest first: whether it is not 0
-//	 n bytes  those that are not 0, in order
+//	 n bytes  DEFLATE (RFC 1951) of 2^17 bytes with a bit for each weight, the lowest
+//	          first: whether it is not 0; and of those that are not 0, in order
 func parse(b []byte) (*Model, error) {
 	if len(b) < headerSize || string(b[:len(magic)]) != magic || binary.LittleEndian.Uint32(b[len(magic):]) != form {
 		return nil, errModel
@@ -86,7 +89,11 @@ func parse(b []byte) (*Model, error) {
 		n++
 	}
 	m.version = string(v[:n])
-	b = b[24+calibrationSize:]
+	packed := bytes.NewReader(b[24+calibrationSize:])
+	b, err := io.ReadAll(io.LimitReader(flate.NewReader(packed), Buckets/8+Buckets+1))
+	if err != nil || len(b) < Buckets/8 || packed.Len() > 0 {
+		return nil, errModel
+	}
 	bit, b := b[:Buckets/8], b[Buckets/8:]
 	for i := range m.weights {
 		if bit[i/8]>>(i%8)&1 == 0 {
@@ -135,15 +142,20 @@ func (m *Model) Bytes() []byte {
 	var v [16]byte
 	copy(v[:], m.version)
 	b = m.calibration.append(append(b, v[:]...))
-	at := len(b)
-	b = append(b, make([]byte, Buckets/8)...)
+	bit := make([]byte, Buckets/8)
+	var list []byte
 	for i, w := range m.weights {
 		if w != 0 {
-			b[at+i/8] |= 1 << (i % 8)
-			b = append(b, byte(w))
+			bit[i/8] |= 1 << (i % 8)
+			list = append(list, byte(w))
 		}
 	}
-	return b
+	out := bytes.NewBuffer(b)
+	z, _ := flate.NewWriter(out, flate.HuffmanOnly) // of a known level, into memory: no errors
+	z.Write(bit)
+	z.Write(list)
+	z.Close()
+	return out.Bytes()
 }
 
 // Version names the model: its form and the data it was trained on.

@@ -222,7 +222,7 @@ func TestNew(t *testing.T) {
 			t.Errorf("%s: taken", name)
 		}
 	}
-	if m, err := New(w, 0, c, "x"); err != nil || m.Version() != "linear-3-x" || m.weights[3] != 127 {
+	if m, err := New(w, 0, c, "x"); err != nil || m.Version() != "linear-4-x" || m.weights[3] != 127 {
 		t.Errorf("New: %v", err)
 	}
 }

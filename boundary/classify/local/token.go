@@ -113,10 +113,13 @@ func (r *Reader) readAny() {
 	if t.n == 2 && t.letters == 1 {
 		i = t.spelled(s, i)
 	}
-	t.plain()
+	name := t.plain()
 	r.at, t.hash = i, hashed(t.word[1:t.n])
 	t.word[t.n] = '$'
 	t.n, t.stems = t.n+1, -1
+	if name {
+		t.stems = 0
+	}
 }
 
 // fill puts the characters of a token that begins at s[i] into the word, and returns where it ends.
@@ -211,31 +214,30 @@ func (t *token) oneLetter(s string, i int) bool {
 }
 
 // plain undoes disguises: letters of another script in a Latin word, and digits that stand for
-// letters. Other digits become '0', since which number it is says nothing.
-func (t *token) plain() {
+// letters. Other digits become one '0', since which number it is says nothing. It reports whether
+// there are so many that the word is the name of a thing: a digest, an account, a constant.
+func (t *token) plain() (name bool) {
 	if t.foreign && t.letters > 0 {
 		t.lookAlikes()
 	}
 	if t.digits == 0 {
-		return
+		return false
 	}
 	leet := t.letters >= 3 && t.digits*2 <= t.letters
-	n, only := 1, true
+	n := 1
 	for i := 1; i < t.n; i++ {
 		c := t.word[i]
-		switch {
-		case class[c] != digit:
-			only = false
-		case leet:
-			c = "oizeasgtbg"[c-'0']
-		case only && n > 1:
-			continue // a number is one character
-		default:
-			c = '0'
+		if class[c] == digit {
+			if leet {
+				c = "oizeasgtbg"[c-'0']
+			} else if c = '0'; n > 1 && t.word[n-1] == '0' {
+				continue
+			}
 		}
 		t.word[n], n = c, n+1
 	}
 	t.n = n
+	return !leet && t.digits > 2
 }
 
 // lookAlikes replaces the letters of a word in two scripts that look like ASCII ones, if then it is
