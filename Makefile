@@ -53,9 +53,7 @@ fmt:
 	if [ -n "$$bad" ]; then echo "gofmt: run 'gofmt -w' on:"; echo "$$bad"; exit 1; fi
 
 vet:
-	GOOS=linux go vet ./...
-	GOOS=darwin go vet ./...
-	GOOS=windows go vet ./...
+	go vet ./...
 
 # The race detector, and with checkreuse a panic or a fault where memory is used that was given
 # back (platform/reuse). Without a C compiler only the second.
@@ -281,7 +279,7 @@ model-deep: model-deep-table
 	@echo "its digest goes into Published in boundary/classify/deep/model.go"
 
 lint: fmt
-	go vet ./...
+	for s in linux darwin windows; do GOOS=$$s go vet ./...; done
 	$(STATICCHECK) ./...
 	go tool -modfile=tools.mod actionlint
 	PELLUCID_LINT=1 go test -count=1 -run '^TestUnreached$$' .

@@ -48,9 +48,6 @@ func TestWindow(t *testing.T) {
 			t.Errorf("the page alone: score %v, limit %v", s.P, m.Limit())
 		}
 		for _, at := range []int{0, len(honest) / 2, len(honest)} {
-			if at == 0 && honest == page {
-				continue // 0.841: MODEL.md tells
-			}
 			text := honest[:at] + " " + attack + " " + honest[at:]
 			s := m.Score(text)
 			if s.P <= m.Limit() {
