@@ -25,7 +25,7 @@ func rows(t *testing.T) []Row {
 }
 
 // digest is that of the published rows, uncompressed. CARD.md names it too.
-const digest = "1f98e7cb9937a591a7b4eb22a96961fe669bcbe82bdd746e24faba08e5e37711"
+const digest = "3798b49552fe82f896dcbf7fee46ea09d8ce2a2ab486635a0f2d625def79aa6a"
 
 func TestReproducible(t *testing.T) {
 	var b bytes.Buffer
@@ -75,9 +75,11 @@ func TestBalance(t *testing.T) {
 	}
 	attacks, honest := map[key]int{}, map[key]int{}
 	for _, r := range rows(t) {
-		if k := (key{r.Language, r.Held}); r.Attack {
+		switch k := (key{r.Language, r.Held}); {
+		case r.Test:
+		case r.Attack:
 			attacks[k]++
-		} else {
+		default:
 			honest[k]++
 		}
 	}

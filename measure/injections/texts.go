@@ -26,6 +26,10 @@ type written struct {
 // words would be an order, so that they stand alone.
 var asking = []string{"direct", "phrases", "requests"}
 
+// Measured are the authors of whom nothing is trained on: what a model makes of their texts is what it
+// makes of somebody new.
+var Measured = []string{"persuasion", "repositories"}
+
 // authored returns the texts of all authors.
 func authored() (out []written, err error) {
 	names, err := texts.ReadDir("texts")
@@ -76,13 +80,16 @@ func parseTexts(s string) (out []written, err error) {
 	return out, nil
 }
 
-// written makes the rows of the authors' texts: each alone, every attack and every second honest one
-// also among other sentences of its language.
+// written makes the rows of the authors' texts: each alone, and of those that are trained on every
+// attack and every second honest one also among other sentences of its language.
 func (m *maker) written() error {
 	list, err := authored()
 	if err != nil {
 		return err
 	}
+	// The measured ones come last, so that those before stay as they are.
+	test := func(w written) bool { return slices.Contains(Measured, w.author) }
+	list = slices.Concat(slices.DeleteFunc(slices.Clone(list), test), slices.DeleteFunc(list, func(w written) bool { return !test(w) }))
 	for i, w := range list {
 		own := slices.IndexFunc(m.languages, func(l *language) bool { return l.code == w.language })
 		if own < 0 {
@@ -92,7 +99,11 @@ func (m *maker) written() error {
 		if w.attack {
 			r.Order = w.text
 		}
+		r.Test = test(w)
 		m.add(r)
+		if r.Test {
+			continue
+		}
 		if w.attack || i%2 == 0 && !slices.Contains(asking, w.author) {
 			parts := m.context(m.languages[own], m.between(1, 4))
 			m.add(m.carried(r, slices.Insert(parts, m.IntN(len(parts)+1), w.text)))

@@ -34,8 +34,11 @@ func write(w io.Writer, rows []Row) error {
 		if r.Attack {
 			kind = "attack"
 		}
-		if r.Held {
+		switch {
+		case r.Held:
 			split = "held"
+		case r.Test:
+			split = "test"
 		}
 		_, err := fmt.Fprintf(w, `{"id":"%s","licence":"%s","kind":"%s","family":"%s","language":"%s","group":"%s","carrier":"%s","split":"%s","author":"%s","text":"%s"}`+"\n",
 			r.ID, r.Licence, kind, r.Family, r.Language, r.Group, r.Carrier, split, r.Author, escaped(r.Text, true))

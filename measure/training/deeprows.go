@@ -120,7 +120,7 @@ func deepTexts(o DeepOptions) (rows []deepRow, texts []string, err error) {
 		err := readOwn(path, func(row ownRow) {
 			s.Scrub(row.Text, &r)
 			rows = append(rows, deepRow{ID: row.ID, Family: "own-" + row.Family, Group: row.Group, Attack: row.Kind == "attack",
-				Free: true, Own: true, Held: row.Split == "held", Author: row.Author, Language: row.Language})
+				Free: row.Split != "test", Own: true, Held: row.Split == "held", Author: row.Author, Language: row.Language})
 			texts = append(texts, r.Clean.String())
 		})
 		if err != nil {

@@ -63,6 +63,11 @@ func heldBack(all []*text, kind []bool, c *local.Calibration) []judgement {
 	return judgedWithout(all, kind, c, func(t *text) bool { return t.held })
 }
 
+// newAuthors judges the texts of authors of whom nothing is trained on.
+func newAuthors(all []*text, kind []bool, c *local.Calibration) []judgement {
+	return judgedWithout(all, kind, c, func(t *text) bool { return t.test })
+}
+
 // judgedWithout judges texts by a model that was trained without them.
 func judgedWithout(all []*text, kind []bool, c *local.Calibration, left func(*text) bool) (out []judgement) {
 	m := trainWithout(all, kind, left)
@@ -90,7 +95,7 @@ func leftOutLanguages(all []*text, kind []bool, c *local.Calibration, progress i
 	return each(len(kin), func(i int) (out []judgement) {
 		m := trainWithout(all, kind, func(t *text) bool { return slices.Contains(kin[i], cmp.Or(named[t.lang], t.lang)) })
 		for _, t := range all {
-			if strings.HasPrefix(t.group, ownPrefix) && t.family != inAnother && slices.Contains(kin[i], t.lang) {
+			if strings.HasPrefix(t.group, ownPrefix) && !t.test && t.family != inAnother && slices.Contains(kin[i], t.lang) {
 				out = append(out, m.score(t, c))
 			}
 		}

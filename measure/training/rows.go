@@ -24,6 +24,7 @@ type text struct {
 	clean  string // as the boundary shows it to a classifier
 	sort   int    // which calibration it has
 	held   bool   // of our own texts: on the held side
+	test   bool   // of our own texts: by an author of whom nothing is trained on
 
 	windows []window
 }
@@ -147,12 +148,17 @@ func own(folder string, kind []bool) (all []*text, err error) {
 		return nil, err
 	}
 	var r scrub.Result
+	apart := slices.Clone(kind) // what is only measured changes nothing in what is trained
 	for _, row := range append(rows, more...) {
 		if row.Attack && slices.Contains(unsaid, row.Family) {
 			continue
 		}
+		kind := kind
+		if row.Test {
+			kind = apart
+		}
 		s.Scrub(row.Text, &r)
-		t := &text{id: row.ID, family: ownPrefix + row.Family, lang: row.Language, group: ownPrefix + row.Family, author: ownPrefix + row.Family, attack: row.Attack, free: true, held: row.Held, clean: r.Clean.String()}
+		t := &text{id: row.ID, family: ownPrefix + row.Family, lang: row.Language, group: ownPrefix + row.Family, author: ownPrefix + row.Family, attack: row.Attack, free: !row.Test, held: row.Held, test: row.Test, clean: r.Clean.String()}
 		t.windows, t.sort = windowsOf(t.clean, kind)
 		if row.Order != "" {
 			s.Scrub(row.Order, &r)

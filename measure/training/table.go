@@ -27,6 +27,7 @@ type extra struct {
 	held    []judgement // the held side of our own texts
 	tongues []judgement // our own texts, by models that know nothing of their language
 	rows    []judgement // by models that have seen other rows of the same collections
+	authors []judgement // texts of authors of whom the model has seen nothing
 }
 
 // A tally counts the texts of one name, and those that each column flags.
@@ -97,6 +98,15 @@ func table(w io.Writer, js []judgement, x *extra, c *local.Calibration) {
 	section(w, "Our own honest texts of the held side by language: false alarms", count(x.held, by, func(j judgement) string { return nameIf(!j.attack, j.lang) }), by)
 	section(w, "Our own attacks by language, which the model has not seen: recall", count(x.tongues, by, func(j judgement) string { return nameIf(j.attack, j.lang) }), by)
 	section(w, "Our own honest texts by language, which the model has not seen: false alarms", count(x.tongues, by, func(j judgement) string { return nameIf(!j.attack, j.lang) }), by)
+	of := func(attack bool, name func(judgement) string) []*tally {
+		return count(x.authors, by, func(j judgement) string { return nameIf(j.attack == attack, name(j)) })
+	}
+	author := func(j judgement) string { return strings.TrimPrefix(j.family, ownPrefix) }
+	language := func(j judgement) string { return j.lang }
+	section(w, "Our own attacks by authors of whom the model has seen nothing: recall", of(true, author), by)
+	section(w, "The same by language: recall", of(true, language), by)
+	section(w, "Our own honest texts by these authors: false alarms", of(false, author), by)
+	section(w, "The same by language: false alarms", of(false, language), by)
 	byRow(w, x.rows)
 	reliability(w, js)
 	limits(w, c, all.n)

@@ -88,7 +88,7 @@ var (
 
 // Published are the digests (SHA-256) of the files that were published with the program.
 var Published = []string{
-	"0dfb7ec127f6d49e0193a120edb51a2c9f86c43ff5fcb33c230d838866bc29d1",
+	"50a8556abc45372c918eb1eb0d863d159e6a195418d2ebeb78e002b929ccf65e",
 }
 
 // Digest is how a file is named: SHA-256, in lower case.

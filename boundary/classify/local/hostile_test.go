@@ -123,3 +123,19 @@ func TestDamaged(t *testing.T) {
 		}
 	}
 }
+
+// Digests, accounts and constants say nothing by the digits that they have, and flag no text.
+func TestNames(t *testing.T) {
+	m := Default()
+	for _, s := range []string{
+		"The polynomial %s has the reversed notation 0b1101010110000010100000.",
+		"const (\n\tinf = 0x7FF0000000000000\n\tzero = %s\n)", "commit %s\nChange-Id: Ic2005390185150566bbd791ccc5661d216a648ee",
+		`{"iban": "%s", "amount": 98.70, "reference": "2024-000000017"}`,
+	} {
+		one := m.Score(strings.ReplaceAll(s, "%s", "0x0000000000000000"))
+		two := m.Score(strings.ReplaceAll(s, "%s", "0x1234567890123456"))
+		if one.P != two.P || one.P > m.Limit() {
+			t.Errorf("%q: %v, with other digits %v, limit %v", s, one.P, two.P, m.Limit())
+		}
+	}
+}
