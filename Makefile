@@ -195,6 +195,7 @@ size:
 .PHONY: translations injections
 translations: .tools/translations/installed
 
+# Go modules whose source files are read too.
 MODULES := filippo.io/age@v1.3.2 github.com/go-jose/go-jose/v4@v4.1.8 github.com/jackc/pgx/v5@v5.12.0 github.com/prometheus/client_golang@v1.24.1
 
 .tools/translations/installed: measure/injections/translations.txt measure/injections/packages.sha256

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,6 +76,9 @@ func TestBalance(t *testing.T) {
 	}
 	attacks, honest := map[key]int{}, map[key]int{}
 	for _, r := range rows(t) {
+		if r.Test != slices.Contains(measured, r.Author) {
+			t.Fatalf("%s by %q: test %v", r.ID, r.Author, r.Test)
+		}
 		switch k := (key{r.Language, r.Held}); {
 		case r.Test:
 		case r.Attack:

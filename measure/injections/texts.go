@@ -26,9 +26,9 @@ type written struct {
 // words would be an order, so that they stand alone.
 var asking = []string{"direct", "phrases", "requests"}
 
-// Measured are the authors of whom nothing is trained on: what a model makes of their texts is what it
+// measured are the authors of whom nothing is trained on: what a model makes of their texts is what it
 // makes of somebody new.
-var Measured = []string{"persuasion", "repositories"}
+var measured = []string{"persuasion", "repositories"}
 
 // authored returns the texts of all authors.
 func authored() (out []written, err error) {
@@ -88,7 +88,7 @@ func (m *maker) written() error {
 		return err
 	}
 	// The measured ones come last, so that those before stay as they are.
-	test := func(w written) bool { return slices.Contains(Measured, w.author) }
+	test := func(w written) bool { return slices.Contains(measured, w.author) }
 	list = slices.Concat(slices.DeleteFunc(slices.Clone(list), test), slices.DeleteFunc(list, func(w written) bool { return !test(w) }))
 	for i, w := range list {
 		own := slices.IndexFunc(m.languages, func(l *language) bool { return l.code == w.language })

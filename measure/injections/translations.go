@@ -87,11 +87,15 @@ func (m *maker) sources(dir string) error {
 		paths = append(paths, list...)
 	}
 	for _, p := range paths {
+		licence := licenceOf(p)
+		if licence == "" {
+			return fmt.Errorf("injections: %s is no package of the list", finding.Quote(filepath.Base(p)))
+		}
 		files, err := sources.Unpack(p)
 		if err != nil {
 			return fmt.Errorf("injections: %s: %w", finding.Quote(filepath.Base(p)), err)
 		}
-		m.pieces(files, licenceOf(p))
+		m.pieces(files, licence)
 	}
 	return nil
 }

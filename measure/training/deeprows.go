@@ -41,7 +41,6 @@ type deepRow struct {
 	Own      bool    `json:"own,omitempty"`    // written for this project
 	Held     bool    `json:"held,omitempty"`   // of those, on the side that is left out to measure
 	Author   string  `json:"author,omitempty"` // of those, who wrote it whole
-	Part     int     `json:"part"`             // of those of others, which third of the rows it is in
 	Pieces   []int32 `json:"pieces"`
 }
 
@@ -107,7 +106,7 @@ func deepTexts(o DeepOptions) (rows []deepRow, texts []string, err error) {
 			if judged(row.Family) {
 				s.Scrub(row.Text, &r)
 				rows = append(rows, deepRow{ID: row.ID, Family: row.Family, Group: groupOf(row.Family), Attack: row.Attack,
-					Free: slices.Contains(permissive, row.Licence), Language: languageOf(row.Notes), Part: partOf(row.ID)})
+					Free: slices.Contains(permissive, row.Licence), Language: languageOf(row.Notes)})
 				texts = append(texts, r.Clean.String())
 			}
 			return nil

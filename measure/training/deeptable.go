@@ -23,7 +23,7 @@ import (
 type DeepTableOptions struct {
 	Root    string   // of the repository, beside which the data are
 	Model   string   // the file of a model that was trained without the groups of Leave
-	Leave   []string // groups; "held" stands for the rows of More that are held, "rows" for the first third of the rows of others
+	Leave   []string // groups; "held" stands for the rows of More that are held
 	More    []string // as in DeepOptions
 	Numbers string   // file that gets the limits and the calibration as JSON; "": none
 	Card    string   // file whose table is replaced; "": none
@@ -57,20 +57,14 @@ func DeepTable(o DeepTableOptions, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	byRow := slices.Contains(o.Leave, "rows")
-	fast, err := leftOutScores(o.Root, byRow, progress)
+	fast, err := leftOutScores(o.Root, progress)
 	if err != nil {
 		return err
 	}
 	var all []*scored
 	for i := range rows {
 		r := &rows[i]
-		switch {
-		case byRow:
-			if r.Own || r.Part != 0 {
-				continue
-			}
-		case r.Free && !slices.Contains(o.Leave, r.Group) && !(r.Held && slices.Contains(o.Leave, "held")):
+		if r.Free && !slices.Contains(o.Leave, r.Group) && !(r.Held && slices.Contains(o.Leave, "held")) {
 			continue
 		}
 		s := &scored{deepRow: r, logit: m.Logit(texts[i])}
@@ -116,8 +110,8 @@ func openAny(path string) (*deep.Model, error) {
 }
 
 // leftOutScores are what fast models say of texts whose groups they have not seen, and of the held
-// side of our own texts, by id; or of texts of which they have not seen the row.
-func leftOutScores(root string, byRow bool, progress io.Writer) (map[string]float32, error) {
+// side of our own texts, by id.
+func leftOutScores(root string, progress io.Writer) (map[string]float32, error) {
 	dir, err := corpora.Dir(root)
 	if err != nil {
 		return nil, err
@@ -126,20 +120,10 @@ func leftOutScores(root string, byRow bool, progress io.Writer) (map[string]floa
 	if err != nil {
 		return nil, err
 	}
-	var js []judgement
-	if byRow {
-		js = judgedWithout(all, kind, &local.Calibration{}, func(t *text) bool { return !strings.HasPrefix(t.group, ownPrefix) && t.part() == 0 })
-		for i := range js {
-			js[i].fold = i % parts
-		}
-		calibrate(js)
-	} else {
-		js = leaveOut(all, kind, progress)
-		c := calibrate(js)
-		js = append(js, heldBack(all, kind, &c)...)
-	}
+	js := leaveOut(all, kind, progress)
+	c := calibrate(js)
 	out := map[string]float32{}
-	for _, j := range js {
+	for _, j := range append(js, heldBack(all, kind, &c)...) {
 		out[j.id] = j.p
 	}
 	return out, nil

@@ -30,12 +30,10 @@ func (t *text) isDescription() bool {
 	return false
 }
 
-func (t *text) part() int { return partOf(t.id) }
-
-// partOf is by a text's id, so that it does not depend on the order of the files.
-func partOf(id string) int {
+// part is by the text's id, so that it does not depend on the order of the files.
+func (t *text) part() int {
 	h := fnv.New32a()
-	h.Write([]byte(id))
+	h.Write([]byte(t.id))
 	return int(h.Sum32()>>8) % parts
 }
 

@@ -44,7 +44,7 @@ def load(o):
             r = json.loads(line)
             r["pieces"] = r["pieces"] or []
             r["windows"] = windows(len(r["pieces"]), o.window, o.stride)
-            out = r["group"] in leave or r.get("held") and "held" in leave or not r["free"] or "rows" in leave and not r.get("own") and r["part"] == 0
+            out = r["group"] in leave or r.get("held") and "held" in leave or not r["free"]
             # An innocent request says nothing by itself: such attacks are measured, not learned.
             skip = r["attack"] and r["family"].startswith(("ipi-bipia-payload-only", "tool-poison-asb", "taxonomy-"))
             (unseen if out else seen).append(r)
