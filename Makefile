@@ -52,6 +52,8 @@ fmt:
 	@bad=$$($(GOFILES) | xargs -r gofmt -l); \
 	if [ -n "$$bad" ]; then echo "gofmt: run 'gofmt -w' on:"; echo "$$bad"; exit 1; fi
 
+# TestSystems checks the types for the other systems, and make lint runs vet for them too: vet compiles everything
+# once more for each.
 vet:
 	go vet ./...
 

@@ -23,7 +23,7 @@ type Row struct {
 	Group    string // family and goal; what is left out together is a set of groups
 	Carrier  string // the form of the text around it
 	Held     bool   // on the side of the split that nothing on the other side shares a sentence with
-	Test     bool   // by an author of whom nothing is trained on
+	Test     bool   // by a test author
 	Author   string // who wrote the text whole; "" where the generator made it
 	Licence  string
 	Text     string

@@ -78,24 +78,18 @@ func Translations(dir string, seed uint64) ([]Row, error) {
 
 // sources are pieces of the files of the packages: programs, templates and their comments.
 func (m *maker) sources(dir string) error {
-	var paths []string
 	for _, form := range []string{"*.whl", "*.zip", "zod-*.tgz"} {
-		list, err := filepath.Glob(filepath.Join(dir, form))
-		if err != nil || len(list) == 0 {
-			return errors.Join(ErrAbsent, err)
-		}
-		paths = append(paths, list...)
-	}
-	for _, p := range paths {
-		licence := licenceOf(p)
-		if licence == "" {
-			return fmt.Errorf("injections: %s is no package of the list", finding.Quote(filepath.Base(p)))
-		}
-		files, err := sources.Unpack(p)
+		paths, err := packages(dir, form)
 		if err != nil {
-			return fmt.Errorf("injections: %s: %w", finding.Quote(filepath.Base(p)), err)
+			return err
 		}
-		m.pieces(files, licence)
+		for _, p := range paths {
+			files, err := sources.Unpack(p)
+			if err != nil {
+				return fmt.Errorf("injections: %s: %w", finding.Quote(filepath.Base(p)), err)
+			}
+			m.pieces(files, licenceOf(p))
+		}
 	}
 	return nil
 }
@@ -191,7 +185,7 @@ func (m *maker) several(list []string, n int) (out []string) {
 
 // messages reads the packages in dir: the messages of each language, with the licence of each.
 func messages(dir string) (map[string]map[string]string, error) {
-	paths, err := packages(dir)
+	paths, err := packages(dir, "*.whl")
 	if err != nil {
 		return nil, err
 	}
@@ -204,9 +198,9 @@ func messages(dir string) (map[string]map[string]string, error) {
 	return out, nil
 }
 
-// packages are the paths of those in dir, all of which are on the list.
-func packages(dir string) ([]string, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "*.whl"))
+// packages are the files in dir whose names have the form, each with a known licence.
+func packages(dir, form string) ([]string, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, form))
 	if err != nil || len(paths) == 0 {
 		return nil, errors.Join(ErrAbsent, err)
 	}

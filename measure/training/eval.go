@@ -63,11 +63,6 @@ func heldBack(all []*text, kind []bool, c *local.Calibration) []judgement {
 	return judgedWithout(all, kind, c, func(t *text) bool { return t.held })
 }
 
-// newAuthors judges the texts of authors of whom nothing is trained on.
-func newAuthors(all []*text, kind []bool, c *local.Calibration) []judgement {
-	return judgedWithout(all, kind, c, func(t *text) bool { return t.test })
-}
-
 // judgedWithout judges texts by a model that was trained without them.
 func judgedWithout(all []*text, kind []bool, c *local.Calibration, left func(*text) bool) (out []judgement) {
 	m := trainWithout(all, kind, left)

@@ -24,7 +24,7 @@ type text struct {
 	clean  string // as the boundary shows it to a classifier
 	sort   int    // which calibration it has
 	held   bool   // of our own texts: on the held side
-	test   bool   // of our own texts: by an author of whom nothing is trained on
+	test   bool   // of our own texts: by a test author, and so not free
 
 	windows []window
 }
@@ -148,7 +148,7 @@ func own(folder string, kind []bool) (all []*text, err error) {
 		return nil, err
 	}
 	var r scrub.Result
-	apart := slices.Clone(kind) // what is only measured changes nothing in what is trained
+	apart := slices.Clone(kind) // so that texts of test authors change nothing in the weights
 	for _, row := range append(rows, more...) {
 		if row.Attack && slices.Contains(unsaid, row.Family) {
 			continue

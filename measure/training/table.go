@@ -27,7 +27,7 @@ type extra struct {
 	held    []judgement // the held side of our own texts
 	tongues []judgement // our own texts, by models that know nothing of their language
 	rows    []judgement // by models that have seen other rows of the same collections
-	authors []judgement // texts of authors of whom the model has seen nothing
+	authors []judgement // texts of the test authors
 }
 
 // A tally counts the texts of one name, and those that each column flags.
@@ -103,10 +103,10 @@ func table(w io.Writer, js []judgement, x *extra, c *local.Calibration) {
 	}
 	author := func(j judgement) string { return strings.TrimPrefix(j.family, ownPrefix) }
 	language := func(j judgement) string { return j.lang }
-	section(w, "Our own attacks by authors of whom the model has seen nothing: recall", of(true, author), by)
-	section(w, "The same by language: recall", of(true, language), by)
-	section(w, "Our own honest texts by these authors: false alarms", of(false, author), by)
-	section(w, "The same by language: false alarms", of(false, language), by)
+	section(w, "Attacks by test authors: recall", of(true, author), by)
+	section(w, "Attacks by test authors, by language: recall", of(true, language), by)
+	section(w, "Honest texts by test authors: false alarms", of(false, author), by)
+	section(w, "Honest texts by test authors, by language: false alarms", of(false, language), by)
 	byRow(w, x.rows)
 	reliability(w, js)
 	limits(w, c, all.n)

@@ -38,7 +38,12 @@ func Run(o Options, out, progress io.Writer) error {
 	js := leaveOut(all, kind, progress)
 	c := calibrate(js)
 	var tab bytes.Buffer
-	table(&tab, js, &extra{heldBack(all, kind, &c), leftOutLanguages(all, kind, &c, progress), leftOutRows(all, kind, &c, progress), newAuthors(all, kind, &c)}, &c)
+	table(&tab, js, &extra{
+		held:    heldBack(all, kind, &c),
+		tongues: leftOutLanguages(all, kind, &c, progress),
+		rows:    leftOutRows(all, kind, &c, progress),
+		authors: judgedWithout(all, kind, &c, func(t *text) bool { return t.test }),
+	}, &c)
 	if _, err := out.Write(tab.Bytes()); err != nil || !o.Write {
 		return err
 	}
