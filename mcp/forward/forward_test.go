@@ -137,6 +137,7 @@ type node struct {
 	member *replica.Member
 	front  *httptest.Server // for clients
 	peers  *http.Server     // for replicas
+	out    *http.Transport  // to replicas
 	end    context.CancelFunc
 	served atomic.Int64
 	drops  atomic.Int64
@@ -199,8 +200,8 @@ func (c *cluster) add(key string) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := keys.Transport(func(string) string { return keys.ID() })
-	x.Forwarder = New(Options{Member: x.member, Store: c.db, Open: c.tokens.Open, Out: out, MaxBody: 1 << 20,
+	x.out = keys.Transport(func(string) string { return keys.ID() })
+	x.Forwarder = New(Options{Member: x.member, Store: c.db, Open: c.tokens.Open, Out: x.out, MaxBody: 1 << 20,
 		Caller: func(r *http.Request) string { return r.Header.Get("Test-Principal") }, Erasable: func(p string) string { return p },
 		Drop: func(string) { x.drops.Add(1) }, wait: 8 * time.Second, trust: time.Hour})
 	ctx, end := context.WithCancel(t.Context())
@@ -216,7 +217,7 @@ func (c *cluster) add(key string) *node {
 	t.Cleanup(func() {
 		x.kill()
 		x.Close()
-		out.CloseIdleConnections()
+		x.out.CloseIdleConnections()
 	})
 	c.nodes = append(c.nodes, x)
 	return x
@@ -247,6 +248,15 @@ func (x *node) kill() {
 	x.peers.Close()
 	x.front.CloseClientConnections()
 	x.front.Close()
+}
+
+// kill kills a node, and waits until the others know that the connections they keep to it are closed: of a request
+// that is sent on one before that, nobody can say whether it was received.
+func (c *cluster) kill(x *node) {
+	x.kill()
+	for _, other := range c.nodes {
+		other.out.CloseIdleConnections()
+	}
 }
 
 const alice = "alice"
@@ -365,7 +375,7 @@ func TestKilled(t *testing.T) {
 	for _, x := range c.nodes {
 		c.ask(x, http.MethodPost, token, call)
 	}
-	c.nodes[0].kill()
+	c.kill(c.nodes[0])
 	began := time.Now()
 	for _, x := range slices.Concat(c.nodes[1:], c.nodes[1:]) {
 		if status, got := c.ask(x, http.MethodPost, token, call); status != 200 {
@@ -546,7 +556,7 @@ func TestState(t *testing.T) {
 			t.Errorf("replica %d: %d, %d", i, status, a.served.Load())
 		}
 	}
-	a.kill()
+	c.kill(a)
 	for _, state := range []string{state, "0000000000000000.sealed", "sealed", "a.b", ""} {
 		b.served.Store(0)
 		if status, _ := c.ask(b, http.MethodPost, "", call, "Test-State", state); status != 200 || b.served.Load() != 1 {
