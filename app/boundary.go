@@ -205,5 +205,8 @@ func (b *boundary) treatment(all *rules.Rules, s *rules.Server, log *slog.Logger
 	if b.queue != nil && s.Command == nil { // a process that is started for a session knows no task of another one
 		cfg.Tasks = b.store
 	}
+	if b.records != nil {
+		cfg.StorePatience = b.records.Patience
+	}
 	return cfg
 }

@@ -89,7 +89,7 @@ func storeFaults(stopped *pgtest.Server) []storeFault {
 }
 
 // TestUpStoreAway: while the store is locked, full, damaged or stopped, a call is answered
-// within about a second, /readyz names the reason, and the operator's log does so, too.
+// within about a second, once that is known. /readyz names the reason, and the operator's log does so, too.
 // What cannot be recorded is withheld where evidence is required, and else delivered.
 func TestUpStoreAway(t *testing.T) {
 	for _, mode := range []string{"required", "best-effort"} {
@@ -126,6 +126,37 @@ func storeAwayFor(t *testing.T, mode string, f storeFault) {
 	}
 	g.Eventually("/readyz names the reason", func() bool { return ready(t, g, http.StatusServiceUnavailable)["store"] == f.state })
 	g.Eventually("the log names the reason", func() bool { return strings.Contains(g.Log.String(), f.log) })
+}
+
+// TestUpStoreBusy: while another process keeps the store busy for two seconds, a result waits for its record, and is
+// delivered then.
+func TestUpStoreBusy(t *testing.T) {
+	var running pgtest.Server
+	t.Cleanup(running.Stop)
+	for name, where := range map[string]string{"sqlite": sqliteFile(t), "postgres": running.Database(t)} {
+		t.Run(name, func(t *testing.T) {
+			g := apptest.Start(t, "version: 1\nevidence: {mode: required}\nservers:\n  one: {url: "+apptest.Upstream(t, "one", nil)+"}\n", map[string]string{"PELLUCID_DB": where})
+			s := g.Must("/mcp/one", "", "2025-11-25")
+			db, lock := opened(t, where), "BEGIN IMMEDIATE"
+			if name == "postgres" {
+				lock = "BEGIN; LOCK TABLE ledger_pending IN ACCESS EXCLUSIVE MODE"
+			}
+			executed(t, db, lock)
+			end := make(chan error, 1)
+			time.AfterFunc(2*time.Second, func() { _, err := db.Exec("ROLLBACK"); end <- err })
+			began := time.Now()
+			got, err := g.Say(s, "echo", "during")
+			if err != nil || !strings.Contains(got, "during") {
+				t.Errorf("%q, %v\n%s", got, err, g.Log)
+			}
+			if d := time.Since(began); d < 1500*time.Millisecond {
+				t.Errorf("the record was there after %v: nothing was tested", d)
+			}
+			if err := <-end; err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 // ready asks /readyz, which must answer with the status; nil if it does not.

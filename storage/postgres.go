@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -27,7 +28,8 @@ func openPostgres(ctx context.Context, where string, o Options) (*Store, error) 
 	}
 	config.RuntimeParams["application_name"] = applicationName
 	config.RuntimeParams["synchronous_commit"] = "on"
-	config.RuntimeParams["lock_timeout"] = strconv.FormatInt(max(1, o.wait().Milliseconds()/2), 10)
+	// A lock is asked for again until the time to wait is over. Whoever waits for less is told by this that it was a lock.
+	config.RuntimeParams["lock_timeout"] = strconv.FormatInt(max(1, min(o.wait()/2, 450*time.Millisecond).Milliseconds()), 10)
 	db := stdlib.OpenDB(*config)
 	db.SetMaxOpenConns(o.readers())
 	db.SetMaxIdleConns(o.readers())

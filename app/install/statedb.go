@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
@@ -22,10 +21,6 @@ import (
 
 // stateCache is enough for a store that mostly grows: a gateway stays resident.
 const stateCache = 8 << 20
-
-// servingWait bounds how long a call waits for a store that another process has locked. A
-// person who runs a verb may wait longer.
-const servingWait = 900 * time.Millisecond
 
 // A database is a postgres:// URL or the path of an SQLite file; "" stands for the one in
 // the state directory.
@@ -94,11 +89,7 @@ func (d Database) Open(ctx context.Context, dir *state.Dir, make bool) (*storage
 	if err != nil {
 		return nil, err
 	}
-	o := storage.Options{Cache: stateCache, Chain: key, Index: found}
-	if make { // for a process that serves calls
-		o.Wait = servingWait
-	}
-	return OpenStore(ctx, where, o, func() error {
+	return OpenStore(ctx, where, storage.Options{Cache: stateCache, Chain: key, Index: found}, func() error {
 		if make {
 			return MakePrivate(where)
 		}

@@ -50,7 +50,8 @@ type Options struct {
 	queue  int           // records that wait to be written; 8,192
 	group  int           // records of one transaction; 1,024
 	gather time.Duration // how long BestEffort waits for more before it writes; 50 ms
-	wait   time.Duration // how long Record waits, and one attempt to write; 1 s
+	wait   time.Duration // how long Record waits, and one attempt to write; 5 s
+	brief  time.Duration // the same while the store fails; 900 ms
 	retry  time.Duration // between attempts of BestEffort; 500 ms
 
 	Wake func()           // called when something was written; it must not block
@@ -92,7 +93,8 @@ type job struct {
 // New starts a Recorder.
 func New(o Options) *Recorder {
 	o.gather = cmp.Or(max(o.gather, 0), 50*time.Millisecond)
-	o.wait = cmp.Or(max(o.wait, 0), time.Second)
+	o.wait = cmp.Or(max(o.wait, 0), 5*time.Second)
+	o.brief = cmp.Or(max(o.brief, 0), 900*time.Millisecond)
 	o.retry = cmp.Or(max(o.retry, 0), 500*time.Millisecond)
 	o.queue = cmp.Or(max(o.queue, 0), 8192)
 	o.group = cmp.Or(max(o.group, 0), 1024)
@@ -158,10 +160,10 @@ func (r *Recorder) Note(e *ledger.Event) {
 // Require records an event and returns when it is durable.
 func (r *Recorder) Require(e *ledger.Event) error { return r.require(e, 0) }
 
-// require is Require with a shorter time to wait; 0: that of the options.
+// require is Require with a shorter time to wait; 0: Patience.
 func (r *Recorder) require(e *ledger.Event, most time.Duration) error {
-	if most <= 0 || most > r.o.wait {
-		most = r.o.wait
+	if p := r.Patience(); most <= 0 || most > p {
+		most = p
 	}
 	sealed, err := r.seal(e)
 	if err != nil {
@@ -179,6 +181,15 @@ func (r *Recorder) require(e *ledger.Event, most time.Duration) error {
 	case <-wait.C:
 		return r.tooLate("the store did not answer in time")
 	}
+}
+
+// Patience is how long a call may wait for the store. One that works may just be busy, and a record that is given
+// up costs its call the answer; one that fails must not hold up every call.
+func (r *Recorder) Patience() time.Duration {
+	if r.Failing() != nil {
+		return r.o.brief
+	}
+	return r.o.wait
 }
 
 // tooLate is the error of a record that was not written in time. Where the store has just

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
@@ -30,6 +31,7 @@ type memory struct {
 	persist bool          // although it fails
 	block   chan struct{} // nil: nothing
 	blocked atomic.Int64
+	takes   atomic.Int64 // nanoseconds
 }
 
 func (m *memory) Add(ctx context.Context, records [][]byte) error {
@@ -37,6 +39,13 @@ func (m *memory) Add(ctx context.Context, records [][]byte) error {
 		m.blocked.Add(1)
 		select {
 		case <-m.block:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if d := time.Duration(m.takes.Load()); d > 0 {
+		select {
+		case <-time.After(d):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -120,7 +129,7 @@ func TestRequired(t *testing.T) {
 // TestRequiredSlow: nobody waits for a store for ever.
 func TestRequiredSlow(t *testing.T) {
 	m := &memory{block: make(chan struct{})}
-	r := New(Options{Store: m, wait: 20 * time.Millisecond, queue: 1})
+	r := New(Options{Store: m, wait: 20 * time.Millisecond, brief: 20 * time.Millisecond, queue: 1})
 	var all sync.WaitGroup
 	for n := range byte(8) {
 		all.Go(func() {
@@ -132,6 +141,38 @@ func TestRequiredSlow(t *testing.T) {
 	all.Wait()
 	close(m.block)
 	r.Close(context.Background())
+}
+
+// TestPatience: a store that works may take its time, and one that fails is given up soon, until it works again.
+func TestPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memory{}
+		r := New(Options{Store: m})
+		defer r.Close(t.Context())
+		for _, tt := range []struct {
+			name        string
+			takes, left time.Duration // what the store takes, and what the call has left
+			waits       time.Duration
+			recorded    bool
+		}{
+			{"busy", 4 * time.Second, 0, 4 * time.Second, true},
+			{"hangs", time.Minute, time.Hour, 5 * time.Second, false},
+			{"still hangs", time.Minute, 5 * time.Second, 900 * time.Millisecond, false},
+			{"still hangs, and the call has waited before", time.Minute, 300 * time.Millisecond, 300 * time.Millisecond, false},
+			{"works again", 500 * time.Millisecond, 0, 500 * time.Millisecond, true},
+			{"busy, and the call has waited before", 4 * time.Second, 3 * time.Second, 3 * time.Second, false},
+		} {
+			m.takes.Store(int64(tt.takes))
+			time.Sleep(time.Minute) // a store that works again has the correction of the last call
+			d := decision(1)
+			d.Wait = tt.left
+			began := time.Now()
+			err := r.Record(d)
+			if waited := time.Since(began); waited != tt.waits || (err == nil) != tt.recorded {
+				t.Errorf("%s: %v after %v", tt.name, err, waited)
+			}
+		}
+	})
 }
 
 func TestRequiredGroups(t *testing.T) {

@@ -86,7 +86,7 @@ func (r *Recorder) store(group []job) {
 		}
 	}
 	for attempt := 0; len(records) > 0; attempt++ {
-		ctx, stop := context.WithTimeout(context.Background(), r.o.wait)
+		ctx, stop := context.WithTimeout(context.Background(), r.Patience())
 		err := r.add(ctx, records)
 		stop()
 		if err == nil {

@@ -56,7 +56,7 @@ func (r *relay) fromClient(ctx context.Context, m *wire.Message) error {
 
 func (r *relay) request(ctx context.Context, m *wire.Message) error {
 	k := newCall(m, time.Now())
-	k.store.most = r.cfg.storeMax
+	k.store.most = r.cfg.StorePatience
 	r.observe(m, &k.watched)
 	if refused := r.unextended(m); refused != nil {
 		return r.refuseExtended(ctx, m, k, refused)

@@ -127,7 +127,7 @@ func newCrowd(t *testing.T) (*crowd, chan error) {
 	key, _ := frame.NewKey(bytes.Repeat([]byte{7}, 32))
 	rule := &Rule{Hold: []finding.Code{finding.HiddenTag}}
 	cfg := Config{Name: "srv", Key: key, Sink: c.sink, Log: slog.New(slog.DiscardHandler), Admission: c.admission, Hold: c.queue, Principal: "ann",
-		Observer: inOrder{t}, storeMax: time.Minute, Finish: true,
+		Observer: inOrder{t}, StorePatience: patient, Finish: true,
 		Tools: func(tool string) *Rule {
 			if tool == "kept" {
 				return rule
@@ -355,6 +355,9 @@ func (c *crowd) outcome(over chan error) (answers map[string]string, records []s
 	slices.Sort(records)
 	return answers, records
 }
+
+// patient is a StorePatience of tests that a busy disk does not concern.
+func patient() time.Duration { return time.Minute }
 
 // inOrder is an Observer that finds calls of an Exchange out of their order.
 type inOrder struct{ t *testing.T }

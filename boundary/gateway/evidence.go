@@ -65,7 +65,9 @@ func (in *inspection) concluded() Decision {
 // record gives a decision to the Sink, and tells the operator where that fails.
 func (in *inspector) record(d *Decision, store *storeTime) error {
 	began := time.Now()
-	d.Wait = store.left()
+	if store != nil {
+		d.Wait = store.left()
+	}
 	err := in.cfg.Sink.Record(*d)
 	store.spend(time.Since(began))
 	if err != nil {

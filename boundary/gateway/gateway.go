@@ -116,7 +116,10 @@ type Config struct {
 	// one of 512 MiB for the process.
 	Memory   *intake.Budget
 	patience time.Duration // for that; 0: 10 s
-	storeMax time.Duration // that one call waits for the store in all; 0: maxStoreTime
+
+	// StorePatience is how long one call may wait for the store in all: it is asked each time that the
+	// call waits. nil: 900 ms.
+	StorePatience func() time.Duration
 
 	// Union says that the client sees this server together with others at one address: of
 	// capabilities and extensions less passes there.

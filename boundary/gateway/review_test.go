@@ -59,7 +59,7 @@ func newWard(t *testing.T, o hold.Options, adjust ...func(*Config)) *ward {
 	rule := &Rule{Hold: []finding.Code{finding.HiddenTag}}
 	w.rig = newRig(t, append([]func(*Config){func(c *Config) {
 		c.Hold, c.now, c.Principal = w.queue, w.clock.time, "ann"
-		c.storeMax = time.Minute // a busy disk is not what these tests are about
+		c.StorePatience = patient
 		c.Tools = func(string) *Rule { return rule }
 	}}, adjust...)...)
 	w.declare(tool("read", "") + "," + tool("look", ""))
@@ -423,7 +423,7 @@ func TestStoreTime(t *testing.T) {
 func slowStore(t *testing.T) {
 	w := newWard(t, hold.Options{}, func(c *Config) {
 		c.Hold, c.Blocks = hold.New(stuckStore{}, hold.Options{}), hold.NewBlocks(stuckBlocks{}, hold.BlockOptions{})
-		c.Sink, c.RequireEvidence, c.storeMax = stuckSink{}, true, 0
+		c.Sink, c.RequireEvidence, c.StorePatience = stuckSink{}, true, nil
 	})
 	began := time.Now()
 	w.ask(question, poisoned)

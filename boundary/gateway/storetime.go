@@ -3,24 +3,23 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"sync"
 	"time"
 )
 
-// One call waits for the store at most maxStoreTime in all, however often the store is
-// asked for it. Each question still gets minStoreTime, so that a store that works again is
+// One call waits for the store at most for Config.StorePatience in all, however often the store
+// is asked for it. Each question still gets minStoreTime, so that a store that works again is
 // noticed.
 const (
-	maxStoreTime = 900 * time.Millisecond
+	maxStoreTime = 900 * time.Millisecond // where there is no StorePatience
 	minStoreTime = 30 * time.Millisecond
 )
 
 // A storeTime is what one call has waited for the store. The zero value is ready; nil is
 // that of a message that belongs to no call.
 type storeTime struct {
-	most time.Duration // in all; 0: maxStoreTime
+	most func() time.Duration // in all; nil: maxStoreTime
 	mu   sync.Mutex
 	used time.Duration
 }
@@ -32,7 +31,11 @@ func (s *storeTime) left() time.Duration {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return max(minStoreTime, cmp.Or(s.most, maxStoreTime)-s.used)
+	most := maxStoreTime
+	if s.most != nil {
+		most = s.most()
+	}
+	return max(minStoreTime, most-s.used)
 }
 
 // within returns a context for one question to the store; done notes how long it took.

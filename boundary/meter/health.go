@@ -38,6 +38,7 @@ func (s State) Error() string { return string(s) }
 // Times of the checks: anybody may ask, but not make us work more than so often.
 const (
 	checkWait = 2 * time.Second
+	checkTime = 1800 * time.Millisecond // of the check itself, so that it can still say why it has failed
 	checkKeep = time.Second
 )
 
@@ -109,6 +110,8 @@ func (h *Health) run(parent context.Context) healthAnswer {
 	// Whoever asked may hang up: the answer is for all who ask in this second.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(parent), checkWait)
 	defer stop()
+	within, end := context.WithTimeout(ctx, checkTime)
+	defer end()
 	type result struct {
 		check
 		state string
@@ -121,7 +124,7 @@ func (h *Health) run(parent context.Context) healthAnswer {
 		}
 		go func() {
 			state := "ok"
-			if err := c.run(ctx); err != nil {
+			if err := c.run(within); err != nil {
 				state = "failing"
 				if s, ok := errors.AsType[State](err); ok {
 					state = string(s)
