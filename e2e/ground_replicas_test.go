@@ -46,10 +46,10 @@ func TestGroundReplicas(t *testing.T) {
 		at = append(at, u)
 	}
 	var asked atomic.Int64
-	proxy := httptest.NewServer(&httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+	proxy := httptest.NewServer(whole(&httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
 		to := at[asked.Add(1)%2]
 		r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", to.Host, to.Host
-	}})
+	}}))
 	defer proxy.Close()
 
 	signed, err := os.ReadFile(signedFile(t, 1))

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -220,10 +221,23 @@ func padded(t *testing.T, base string) string {
 		r.Header.Set(sessionPad, strings.Repeat("p", 4096))
 		return nil
 	}}
-	srv := httptest.NewServer(proxy)
+	srv := httptest.NewServer(whole(proxy))
 	t.Cleanup(srv.Close)
 	t.Cleanup(srv.CloseClientConnections)
 	return strings.TrimPrefix(srv.URL, "http://")
+}
+
+// whole reads a request whole before it goes to next: a ReverseProxy that still sends the body may cut the answer.
+func whole(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(b))
+		next.ServeHTTP(w, r)
+	})
 }
 
 // streamServer is a server whose tool says progress and does not answer until the client has seen it.

@@ -3,8 +3,6 @@
 package e2e
 
 import (
-	"bytes"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -41,11 +39,7 @@ func pythonServer(t *testing.T, transport, path string) (at string, refused *ato
 		}
 		return nil
 	}
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		b, _ := io.ReadAll(r.Body) // a ReverseProxy may cut the answer while it still sends the body
-		r.Body = io.NopCloser(bytes.NewReader(b))
-		proxy.ServeHTTP(w, r)
-	}))
+	srv := httptest.NewServer(whole(proxy))
 	t.Cleanup(func() {
 		srv.CloseClientConnections()
 		srv.Close()
