@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -31,6 +30,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pellucid-mcp/pellucid/measure/speed"
 )
 
 // proxyName is the host that the files of packaging/proxies serve.
@@ -221,23 +222,10 @@ func padded(t *testing.T, base string) string {
 		r.Header.Set(sessionPad, strings.Repeat("p", 4096))
 		return nil
 	}}
-	srv := httptest.NewServer(whole(proxy))
+	srv := httptest.NewServer(speed.Buffered(proxy))
 	t.Cleanup(srv.Close)
 	t.Cleanup(srv.CloseClientConnections)
 	return strings.TrimPrefix(srv.URL, "http://")
-}
-
-// whole reads a request whole before it goes to next: a ReverseProxy that still sends the body may cut the answer.
-func whole(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		b, err := io.ReadAll(r.Body)
-		if err != nil {
-			w.WriteHeader(http.StatusBadRequest)
-			return
-		}
-		r.Body = io.NopCloser(bytes.NewReader(b))
-		next.ServeHTTP(w, r)
-	})
 }
 
 // streamServer is a server whose tool says progress and does not answer until the client has seen it.

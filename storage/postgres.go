@@ -28,7 +28,8 @@ func openPostgres(ctx context.Context, where string, o Options) (*Store, error) 
 	}
 	config.RuntimeParams["application_name"] = applicationName
 	config.RuntimeParams["synchronous_commit"] = "on"
-	// A lock is asked for again until the time to wait is over. Whoever waits for less is told by this that it was a lock.
+	// A transaction that gets no lock begins again until the time is over. The short timeout is for callers who wait less
+	// than o.wait: their error is that of a lock, and not of a context that has ended.
 	config.RuntimeParams["lock_timeout"] = strconv.FormatInt(max(1, min(o.wait()/2, 450*time.Millisecond).Milliseconds()), 10)
 	db := stdlib.OpenDB(*config)
 	db.SetMaxOpenConns(o.readers())

@@ -250,8 +250,8 @@ func (x *node) kill() {
 	x.front.Close()
 }
 
-// kill kills a node, and waits until the others know that the connections they keep to it are closed: of a request
-// that is sent on one before that, nobody can say whether it was received.
+// kill kills a node, and closes the idle connections of the others to it. A request on one of these would be
+// answered with 502, because it may have arrived.
 func (c *cluster) kill(x *node) {
 	x.kill()
 	for _, other := range c.nodes {

@@ -111,7 +111,7 @@ func (role Role) handler() (h http.Handler, shutdown func(), err error) {
 			Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
 			Transport: sharedPool(),
 		}
-		return buffered(proxy), nothing, nil
+		return Buffered(proxy), nothing, nil
 	case passThrough, checks:
 		serve, err := role.serve()
 		if err != nil {
@@ -166,9 +166,9 @@ func sharedPool() *wire.Pool {
 	return p
 }
 
-// buffered reads a request whole before it goes on: ReverseProxy alone cuts some
-// answers short.
-func buffered(next http.Handler) http.Handler {
+// Buffered reads a request whole before it goes to next: a ReverseProxy that still sends the body may cut the answer
+// short.
+func Buffered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
