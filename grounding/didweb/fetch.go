@@ -137,6 +137,9 @@ func (g *getter) document(ctx context.Context, url string) ([]byte, *Error) {
 		return nil, classify(ctx, err)
 	}
 	defer resp.Body.Close()
+	if ctx.Err() != nil { // a server that notices may still answer in form, and end the body so
+		return nil, &Error{timeout}
+	}
 	if e := acceptable(resp); e != nil {
 		return nil, e
 	}
@@ -144,7 +147,7 @@ func (g *getter) document(ctx context.Context, url string) ([]byte, *Error) {
 	switch {
 	case err != nil:
 		return nil, classify(ctx, err)
-	case ctx.Err() != nil: // a server that notices may still end the body in form
+	case ctx.Err() != nil:
 		return nil, &Error{timeout}
 	case len(body) > maxDocument:
 		return nil, &Error{tooLarge}
