@@ -77,7 +77,7 @@ func surveyScripts(s string) *wordScripts {
 	for i := 0; i < len(s); {
 		r, w, _ := ucd.Decode(s[i:])
 		if r >= 0x80 && ucd.Of(r)&ucd.Confusable == 0 {
-			f.genuine = f.genuine.Or(ucd.SetOf(ucd.ScriptOf(r)))
+			f.genuine = f.genuine.Or(ucd.SetOf(ucd.PinnedScript(r)))
 		}
 		i += w
 	}
@@ -103,7 +103,7 @@ func (f *wordScripts) pretends(s string, at int) bool {
 // Latin letters beyond the orthographies of Latin-1 and Extended-A (phonetic,
 // historic), which are what i\u0261nore is written with.
 func restricted(r rune) bool {
-	return r >= 0x0250 && ucd.ScriptOf(r) == ucd.ScriptLatin || ucd.ScriptOf(r) == ucd.ScriptCommon && ucd.Of(r)&ucd.Confusable != 0 && r >= 0x1D000
+	return r >= 0x0250 && ucd.PinnedScript(r) == ucd.ScriptLatin || ucd.PinnedScript(r) == ucd.ScriptCommon && ucd.Of(r)&ucd.Confusable != 0 && r >= 0x1D000
 }
 
 // wordAround returns the run of characters around s[at] that no space and no ASCII
@@ -128,13 +128,13 @@ func (f *wordScripts) mixes(w string) bool {
 	for i := 0; i < len(w); {
 		r, n, _ := ucd.Decode(w[i:])
 		i += n
-		script := ucd.ScriptOf(r)
+		script := ucd.PinnedScript(r)
 		if script == ucd.ScriptCommon || script == ucd.ScriptInherited {
 			continue
 		}
 		latin = latin || r < 0x80
 		genuine = genuine || ucd.Of(r)&ucd.Confusable == 0
-		set := augment(ucd.Extensions(r))
+		set := augment(ucd.PinnedExtensions(r))
 		if first {
 			all, first = set, false
 		} else {

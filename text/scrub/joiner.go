@@ -42,7 +42,7 @@ const maxConjoined = 3
 // joiner says what the joiner r = s[at:end] does.
 func (f *faithful) joiner(s string, at, end int, r rune) use {
 	base := f.bases.before(s, at)
-	if last, _ := utf8.DecodeLastRuneInString(s[:at]); ucd.CCC(last) == virama {
+	if last, _ := utf8.DecodeLastRuneInString(s[:at]); ucd.Virama(last) {
 		if last != numberJoiner && f.bases.marks <= maxConjoined && bareLetter(base, ucd.Of(base)) &&
 			ucd.Extensions(base).And(ucd.Extensions(last)).And(viramaScripts).Len() > 0 {
 			return conjoining
@@ -62,7 +62,7 @@ func joins(s string, at, end int, base rune) bool {
 	if !ok || stop-start > 2*len("\u200c") {
 		return false
 	}
-	if last, _ := utf8.DecodeLastRuneInString(s[:start]); start < at && ucd.CCC(last) == virama {
+	if last, _ := utf8.DecodeLastRuneInString(s[:start]); start < at && ucd.Virama(last) {
 		return false
 	}
 	if usesJoiners(base) {

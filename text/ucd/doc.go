@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package ucd holds the facts about Unicode code points that Pellucid decides
-// by, as generated tables pinned to one version, and its own normaliser.
+// by, as generated tables, and its own normaliser.
+//
+// What a canonical hash depends on is pinned to Version: normal forms, combining classes,
+// confusables, PinnedScript. What decides whether honest text stays (emoji, scripts, joining
+// types, marks, what is assigned) is of NewestVersion, since people write the newest.
 //
 // Neither package unicode nor golang.org/x/text/unicode/norm can stand in its
 // place: both change with the Go toolchain, and the latter inserts U+034F after

@@ -54,19 +54,35 @@ func TestExhaustive(t *testing.T) {
 			c, ok := ASCIIPrototype(r)
 			return append(dst, c, byte(count(ok)))
 		})},
-		{"facts", "fbc9dcd3478d6644fe4eb92ad5e7ae9a2d2e906bac38f6295f8b2317f76c166a", facts(func(dst []byte, r rune) []byte { return binary.BigEndian.AppendUint16(dst, uint16(Of(r))) })},
+		{"facts", "d23021a2af318f6759272dbc7cb74c3d58aebefb009be8f9b4c8df2645c4705d", facts(func(dst []byte, r rune) []byte { return binary.BigEndian.AppendUint16(dst, uint16(Of(r))) })},
 		{"class", "98909266759e26771f5027608e523382b883006f9af93810bb910dd6c4f69fca", facts(func(dst []byte, r rune) []byte {
 			return append(append(dst, ClassOf(r).String()...), Substitute(r))
 		})},
 		{"ccc", "bb1178429be1b1772815c6d987a3e9627abc53cc671aa96dffc0a8945775c5f7", facts(func(dst []byte, r rune) []byte { return append(dst, CCC(r)) })},
-		{"script", "5be2b12fce2931576aa3879b396dccb3fe7f513a4a16d285faf0f6fb7bddd3f4", facts(func(dst []byte, r rune) []byte {
+		{"script", "9a41d045824ce2c2fabcdca5c2f733755d12778df651d0febbac83939080e125", facts(func(dst []byte, r rune) []byte {
 			for _, word := range Extensions(r) {
 				dst = binary.BigEndian.AppendUint64(dst, word)
 			}
 			return append(dst, ScriptOf(r).String()...)
 		})},
-		{"layout", "571b6e658036c489a5118e53b1f1b17e395a52d7e5974b855ba6da327e04d9b9", facts(func(dst []byte, r rune) []byte { return append(dst, lookupLayout(r)) })},
-		{"emoji", "63f6d971c5c215d18cdcd77c355f145cbc034e8c0c088e2c609e10c1306e730f", func(h hash.Hash) {
+		// The value that the scripts had when they were of Version.
+		{"pinned-script", "5be2b12fce2931576aa3879b396dccb3fe7f513a4a16d285faf0f6fb7bddd3f4", facts(func(dst []byte, r rune) []byte {
+			for _, word := range PinnedExtensions(r) {
+				dst = binary.BigEndian.AppendUint64(dst, word)
+			}
+			return append(dst, PinnedScript(r).String()...)
+		})},
+		{"standard-variants", "454fb1f61e82a01a087ed0bc025c60b7a75c97b2254af1145a50835e2540eca5", func(h hash.Hash) {
+			for r := range allRunes {
+				for selector := rune(0xFE00); selector <= 0xFE0F; selector++ {
+					if StandardVariant(r, selector) {
+						fmt.Fprintf(h, "%X %X\n", r, selector)
+					}
+				}
+			}
+		}},
+		{"layout", "06234fa36b18a86270b860d384b15e5dc45110b6a24c0d5244e4b5527d75b2c1", facts(func(dst []byte, r rune) []byte { return append(dst, lookupLayout(r)) })},
+		{"emoji", "137843a98093e8304284d1eb72660fc6d173c1f6e58b97a28d33c53435fe1071", func(h hash.Hash) {
 			for s := range allEmoji {
 				fmt.Fprintf(h, "%s\n", s)
 			}

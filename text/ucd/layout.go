@@ -2,15 +2,23 @@
 
 package ucd
 
-import "unicode/utf8"
+import (
+	"slices"
+	"unicode/utf8"
+)
 
-// The layout table: strong direction in bits 0 and 1, joining type above.
+// The layout table: strong direction in bits 0 and 1, joining type in the next three.
 const (
 	dirLeft  = 1
 	dirRight = 2
 	dirMask  = 3
 
 	joinShift = 2
+	joinMask  = 7
+
+	isVirama       = 1 << 5
+	isPictographic = 1 << 6
+	isSymbol       = 1 << 7
 )
 
 // Joining_Type, in the order of the generator.
@@ -23,7 +31,16 @@ const (
 	joinTransparent
 )
 
-func joiningType(r rune) uint8 { return lookupLayout(r) >> joinShift }
+func joiningType(r rune) uint8 { return lookupLayout(r) >> joinShift & joinMask }
+
+// Virama reports whether r has the combining class of a virama (9), in NewestVersion.
+func Virama(r rune) bool { return lookupLayout(r)&isVirama != 0 }
+
+// Pictographic reports whether r is Extended_Pictographic: an emoji, or reserved for one.
+func Pictographic(r rune) bool { return lookupLayout(r)&isPictographic != 0 }
+
+// Symbol reports whether r is not ASCII and of the general categories So, Sm or No.
+func Symbol(r rune) bool { return lookupLayout(r)&isSymbol != 0 }
 
 // Direction reports whether r is a strong character of left-to-right (Bidi_Class
 // L) or of right-to-left (R, AL) text.
@@ -33,9 +50,8 @@ func Direction(r rune) (left, right bool) {
 }
 
 const (
-	zwnj   = 0x200C
-	zwj    = 0x200D
-	virama = 9 // canonical combining class
+	zwnj = 0x200C
+	zwj  = 0x200D
 )
 
 // JoinerAllowed reports whether RFC 5892, appendices A.1 and A.2, lets r (U+200C
@@ -48,7 +64,7 @@ func JoinerAllowed(before string, r rune, after string) bool {
 		return false
 	}
 	last, _ := utf8.DecodeLastRuneInString(before)
-	if CCC(last) == virama {
+	if Virama(last) {
 		return true
 	}
 	return r == zwnj && joinsOn(before) && joinsBack(after)
@@ -90,7 +106,7 @@ func joinsBack(s string) bool {
 // start of s, 0 if not found. It knows the sequences of emoji-test.txt, in
 // every qualification, which include keycaps (that begin with an ASCII character)
 // and the three flags made of tags; and a character that is not ASCII with the
-// U+FE0E or U+FE0F that emoji-variation-sequences.txt gives it.
+// U+FE0F that emoji-variation-sequences.txt gives it.
 func EmojiSequence(s string) int {
 	state, longest := uint32(emojiStart), 0
 	for i := 0; i < len(s); {
@@ -124,4 +140,14 @@ func emojiStep(state, r uint32) (uint32, bool) {
 		}
 	}
 	return 0, false
+}
+
+// StandardVariant reports whether StandardizedVariants.txt gives base, which is neither a Han
+// nor a Mongolian character, a variant with the selector U+FE00 to U+FE0F.
+func StandardVariant(base, selector rune) bool {
+	if selector < 0xFE00 || selector > 0xFE0F || base < 0 || base > MaxRune {
+		return false
+	}
+	_, is := slices.BinarySearch(standardVariants[:], uint32(base)<<4|uint32(selector-0xFE00))
+	return is
 }

@@ -44,7 +44,7 @@ func TestJoinerAllowed(t *testing.T) {
 // TestJoiningProp: where JoinerAllowed is true, a Joining character stands before.
 func TestJoiningProp(t *testing.T) {
 	for r := range allRunes {
-		joins := CCC(r) == virama || joiningType(r) == joinLeft || joiningType(r) == joinRight || joiningType(r) == joinDual
+		joins := Virama(r) || joiningType(r) == joinLeft || joiningType(r) == joinRight || joiningType(r) == joinDual
 		if joins != (Of(r)&Joining != 0) {
 			t.Fatalf("%U: joining type %d, facts %#x", r, joiningType(r), Of(r))
 		}
@@ -74,8 +74,8 @@ func TestEmojiSequence(t *testing.T) {
 		{"\U0001f600x", "\U0001f600"},
 		{"\u2764\ufe0f\u200d", "\u2764\ufe0f"},
 		{"\u2764\ufe0f\u200d\U0001f525", "\u2764\ufe0f\u200d\U0001f525"},
-		{"\u2764\ufe0e", "\u2764\ufe0e"}, // standardized variant
-		{"\u231a\ufe0f", "\u231a\ufe0f"}, //
+		{"\u2764\ufe0e", "\u2764"},       // a variant of text
+		{"\u231a\ufe0f", "\u231a\ufe0f"}, // a standardized variant
 		{"\U0001f600\ufe0f", "\U0001f600"},
 		{"\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466!", "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"},
 		{"\U0001f468\u200d\U0001f469", "\U0001f468"},
@@ -111,6 +111,32 @@ func TestEmojiTest(t *testing.T) {
 	}
 	if n != 4733 {
 		t.Errorf("%d sequences", n)
+	}
+}
+
+func TestStandardVariant(t *testing.T) {
+	for _, c := range []struct {
+		base, selector rune
+		want           bool
+	}{
+		{'0', 0xFE00, true}, {'0', 0xFE01, false}, {0x2229, 0xFE00, true}, {0x2A9D, 0xFE00, true}, {0xA85E, 0xFE00, true}, {0x1002, 0xFE00, true},
+		{0x13091, 0xFE00, true}, {0x2764, 0xFE0E, true}, {0x2764, 0xFE0F, false}, {'a', 0xFE00, false}, {0x4E00, 0xFE00, false},
+		{0x2229, 0xFDFF, false}, {0x2229, 0xE0100, false}, {-1, 0xFE00, false}, {0x110000, 0xFE00, false},
+	} {
+		if got := StandardVariant(c.base, c.selector); got != c.want {
+			t.Errorf("StandardVariant(%U, %U) = %v", c.base, c.selector, got)
+		}
+	}
+}
+
+func TestSymbols(t *testing.T) {
+	for r, want := range map[rune][2]bool{
+		0x21D2: {true, false}, 0x2605: {true, true}, 0x1F600: {true, true}, 0x1FAFF: {false, true}, 0x1FAE9: {true, true},
+		0x2460: {true, false}, 'a': {}, '+': {}, 0xA9: {true, true}, 0x2014: {}, -1: {}, 0x110000: {},
+	} {
+		if Symbol(r) != want[0] || Pictographic(r) != want[1] {
+			t.Errorf("%U: %v, %v", r, Symbol(r), Pictographic(r))
+		}
 	}
 }
 

@@ -36,8 +36,9 @@ const (
 	// Opener: the NFKC or the skeleton begins with one of OpenerSet. Of says it of
 	// ASCII too, Scan passes over ASCII.
 	Opener
-	// Flagged: not Hidden, but worth a note: private use, unassigned in this
-	// version, U+2800 (blank Braille) and U+FFFC (object replacement).
+	// Flagged: not Hidden, but worth a note: private use, unassigned in NewestVersion,
+	// newer than Version with a decomposition (which the normaliser does not know),
+	// U+2800 (blank Braille) and U+FFFC (object replacement).
 	Flagged
 	// Lossy: the compatibility decomposition has a <super>, <sub> or <fraction>
 	// part, so that NFKC changes what a number says.
@@ -48,11 +49,15 @@ const (
 	// EmojiPart: occurs in a sequence that EmojiSequence knows. That includes
 	// the digits, ZWJ, U+FE0F and the tags of the three flags.
 	EmojiPart
-	// Mark: general category Mn, Mc or Me.
+	// Mark: general category Mn, Mc or Me, in NewestVersion.
 	Mark
 	// IllFormed is never a code point's: Peek and Scan report ill-formed bytes
 	// with it.
 	IllFormed
+	// Blank: not Hidden, and of one script or of music, where it has no ink of its own or only
+	// changes how a sign beside it is drawn: the fillers, modifiers and joiners of hieroglyphs,
+	// Khitan, Duployan, SignWriting and Brahmi, the viramas that stack.
+	Blank
 )
 
 const (

@@ -29,6 +29,49 @@ func Extensions(r rune) ScriptSet {
 	return SetOf(ScriptOf(r))
 }
 
+// PinnedScript is ScriptOf in Version. A canonical hash can depend on it (the scope `mixed` of
+// veritas-0.1 replaces a letter by the scripts of its word), so it must not change.
+func PinnedScript(r rune) Script {
+	if c := changeOf(r); c != nil {
+		return c.script
+	}
+	return ScriptOf(r)
+}
+
+// PinnedExtensions is Extensions in Version.
+func PinnedExtensions(r rune) ScriptSet {
+	c := changeOf(r)
+	switch {
+	case c == nil:
+		return Extensions(r)
+	case c.set != 0:
+		return pinnedScriptSets[c.set-1]
+	}
+	return SetOf(c.script)
+}
+
+// A scriptChange says what Version had where NewestVersion has something else.
+type scriptChange struct {
+	lo, hi rune
+	script Script
+	set    uint8 // place in pinnedScriptSets + 1, 0 = the script alone
+}
+
+func changeOf(r rune) *scriptChange {
+	lo, hi := 0, len(scriptChanges)
+	for lo < hi {
+		if m := int(uint(lo+hi) >> 1); scriptChanges[m].hi < r {
+			lo = m + 1
+		} else {
+			hi = m
+		}
+	}
+	if lo < len(scriptChanges) && scriptChanges[lo].lo <= r {
+		return &scriptChanges[lo]
+	}
+	return nil
+}
+
 // A ScriptSet is a set of scripts; the zero ScriptSet is empty.
 type ScriptSet [3]uint64
 

@@ -38,18 +38,20 @@ func (d *data) check() error {
 }
 
 // checkHidden: everything that Unicode calls a format, control or ignorable
-// character is hidden, but what a reader sees; and their number is known.
+// character, in either version, is hidden, but what a reader sees; and their number is known.
 func (d *data) checkHidden(fail func(string, ...any)) {
 	visible := "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd\t\n"
 	count := 0
 	for r := rune(0); r < numRunes; r++ {
-		c := d.category[r]
-		want := c == "Cf" || c == "Cc" || c == "Zl" || c == "Zp" || d.ignorable[r] || d.bidiFormat[r] || d.nonchar[r]
-		if strings.ContainsRune(visible, r) && c != "Cs" {
-			want = false
-		}
-		if want && !d.hidden[r] {
-			fail("%U (%s) is not in hiddenRanges", r, c)
+		for _, c := range []string{d.category[r], d.newest.category[r]} {
+			want := c == "Cf" || c == "Cc" || c == "Zl" || c == "Zp" || d.nonchar[r] ||
+				d.ignorable[r] || d.bidiFormat[r] || d.newest.ignorable[r] || d.newest.bidiFormat[r]
+			if strings.ContainsRune(visible, r) && c != "Cs" {
+				want = false
+			}
+			if want && !d.hidden[r] {
+				fail("%U (%s) is not in hiddenRanges", r, c)
+			}
 		}
 		if d.hidden[r] {
 			count++

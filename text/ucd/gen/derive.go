@@ -36,6 +36,8 @@ const (
 	joining
 	emojiPart
 	mark
+	illFormed // of ucd alone
+	blank
 )
 
 const openerSet = "<[#|{"
@@ -63,7 +65,7 @@ func (d *data) derive() {
 		}
 	}
 	parts := map[rune]bool{}
-	for _, seq := range d.emoji {
+	for _, seq := range d.newest.emoji {
 		for _, r := range seq {
 			parts[r] = true
 		}
@@ -87,12 +89,14 @@ func (d *data) prop(r rune, emojiParts map[rune]bool) (p uint16) {
 	set(nonStarter, d.ccc[r] != 0)
 	set(confusable, d.confusable(r) != 0)
 	set(opener, d.opens(r))
-	set(flagged, !d.hidden[r] && (r == 0x2800 || r == 0xFFFC ||
-		d.category[r] == "Co" || d.category[r] == "Cs" || d.category[r] == ""))
+	category := d.newest.category[r]
+	set(flagged, !d.hidden[r] && (r == 0x2800 || r == 0xFFFC || category == "Co" || category == "Cs" || category == "" ||
+		d.category[r] == "" && d.newest.decomposes[r]))
 	set(lossy, d.lossy(r))
-	set(joining, d.ccc[r] == 9 || strings.IndexByte("LRD", d.joining[r]) >= 0)
+	set(joining, d.newest.virama[r] || strings.IndexByte("LRD", d.newest.joining[r]) >= 0)
 	set(emojiPart, emojiParts[r])
-	set(mark, strings.HasPrefix(d.category[r], "M"))
+	set(mark, strings.HasPrefix(category, "M"))
+	set(blank, !d.hidden[r] && d.newest.blank(r, d.scripts[d.newest.script[r]]))
 	return p
 }
 

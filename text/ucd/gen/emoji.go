@@ -54,7 +54,7 @@ func (n *node) share(seen map[string]*node, all *[]*node) *node {
 // rune, one after the other. An edge is the rune and the number of its state.
 func (d *data) writeEmoji(p *printer) {
 	root := &node{}
-	for _, seq := range d.emoji {
+	for _, seq := range d.newest.emoji {
 		root.add([]rune(seq))
 	}
 	var states []*node
@@ -79,4 +79,14 @@ func (d *data) writeEmoji(p *printer) {
 	p.f("const emojiStart = %d // number of the start state\n\n", root.number)
 	numbers(p, "emojiStates", "first edge << 1 | accepts", first)
 	numbers(p, "emojiEdges", "rune | state << 21, sorted within a state", edges)
+
+	// Selectors of Han and of Mongolian characters are told by their script.
+	var variants []uint32
+	for _, v := range d.newest.variants {
+		if s := d.scripts[d.newest.script[v[0]]]; s != "Han" && s != "Mongolian" {
+			variants = append(variants, uint32(v[0])<<4|uint32(v[1]-0xFE00))
+		}
+	}
+	slices.Sort(variants)
+	numbers(p, "standardVariants", "base << 4 | selector less U+FE00, sorted", variants)
 }

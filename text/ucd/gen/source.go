@@ -38,12 +38,11 @@ type data struct {
 	script     [numRunes]uint8
 	scriptAbbr map[string]string // Latn to Latin
 	extensions map[rune][]string
-	bidi       [numRunes]string
-	joining    [numRunes]byte // 0 = non-joining
-	emoji      []string
+	bidi       [numRunes]string // of the newest version; of what it does not assign, of the pinned one
 	hidden     map[rune]bool
 	prototype  map[rune]string
 
+	newest newest
 	derived
 }
 
@@ -62,12 +61,9 @@ func load(dir, hiddenGo string) (*data, error) {
 		{"DerivedCoreProperties.txt", pick(&d.ignorable, "Default_Ignorable_Code_Point")},
 		{"PropList.txt", both(pick(&d.bidiFormat, "Bidi_Control"), pick(&d.nonchar, "Noncharacter_Code_Point"))},
 		{"PropertyValueAliases.txt", d.readAliases},
-		{"Scripts.txt", d.readScripts},
-		{"ScriptExtensions.txt", d.readExtensions},
+		{"Scripts.txt", d.readScripts(&d.script)},
+		{"ScriptExtensions.txt", d.readExtensions(d.extensions)},
 		{"extracted/DerivedBidiClass.txt", d.readBidi},
-		{"extracted/DerivedJoiningType.txt", d.readJoining},
-		{"emoji/emoji-test.txt", d.readEmoji},
-		{"emoji/emoji-variation-sequences.txt", d.readVariations},
 	} {
 		if err := d.each(dir, step.file, step.read); err != nil {
 			return nil, err
@@ -115,9 +111,6 @@ func (d *data) each(dir, name string, f func(fields []string, lo, hi rune) error
 // saysVersion looks for the version where the file says it: in its first lines.
 func saysVersion(name string, text []byte) bool {
 	head := string(text[:min(len(text), 1500)])
-	if strings.HasPrefix(name, "emoji/") {
-		return strings.Contains(head, "Version: 15.0\n") || strings.Contains(head, "Emoji Version 15.0 ")
-	}
 	return strings.Contains(head, strings.TrimSuffix(filepath.Base(name), ".txt")+"-"+version)
 }
 
@@ -217,33 +210,41 @@ func (d *data) readAliases(f []string, _, _ rune) error {
 	return nil
 }
 
-func (d *data) readScripts(f []string, lo, hi rune) error {
-	if f[len(f)-1] == "missing" {
+func (d *data) readScripts(to *[numRunes]uint8) func([]string, rune, rune) error {
+	return func(f []string, lo, hi rune) error {
+		if f[len(f)-1] == "missing" {
+			return nil
+		}
+		n := slices.Index(d.scripts, f[1])
+		if n < 0 {
+			n = len(d.scripts)
+			d.scripts = append(d.scripts, f[1])
+		}
+		for ; lo <= hi; lo++ {
+			to[lo] = uint8(n)
+		}
 		return nil
 	}
-	n := slices.Index(d.scripts, f[1])
-	if n < 0 {
-		n = len(d.scripts)
-		d.scripts = append(d.scripts, f[1])
-	}
-	for ; lo <= hi; lo++ {
-		d.script[lo] = uint8(n)
-	}
-	return nil
 }
 
-func (d *data) readExtensions(f []string, lo, hi rune) error {
-	if f[len(f)-1] == "missing" {
+func (d *data) readExtensions(to map[rune][]string) func([]string, rune, rune) error {
+	return func(f []string, lo, hi rune) error {
+		if f[len(f)-1] == "missing" {
+			return nil
+		}
+		var names []string
+		for _, abbr := range strings.Fields(f[1]) {
+			name, ok := d.scriptAbbr[abbr]
+			if !ok {
+				return fmt.Errorf("script %q is unknown", abbr)
+			}
+			names = append(names, name)
+		}
+		for ; lo <= hi; lo++ {
+			to[lo] = names
+		}
 		return nil
 	}
-	var names []string
-	for _, abbr := range strings.Fields(f[1]) {
-		names = append(names, d.scriptAbbr[abbr])
-	}
-	for ; lo <= hi; lo++ {
-		d.extensions[lo] = names
-	}
-	return nil
 }
 
 func (d *data) readBidi(f []string, lo, hi rune) error {
@@ -256,31 +257,6 @@ func (d *data) readBidi(f []string, lo, hi rune) error {
 		d.bidi[lo] = v
 	}
 	return nil
-}
-
-func (d *data) readJoining(f []string, lo, hi rune) error {
-	for ; lo <= hi && f[len(f)-1] != "missing"; lo++ {
-		d.joining[lo] = f[1][0]
-	}
-	return nil
-}
-
-// readEmoji takes every sequence, the component and the unqualified ones too:
-// U+1F441 U+200D U+1F5E8 is what many programs write.
-func (d *data) readEmoji(f []string, _, _ rune) error {
-	seq, err := runes(f[0])
-	d.emoji = append(d.emoji, string(seq))
-	return err
-}
-
-// readVariations takes the standardized variants of characters that are not
-// ASCII: a digit needs U+20E3 to be an emoji.
-func (d *data) readVariations(f []string, _, _ rune) error {
-	seq, err := runes(f[0])
-	if err == nil && seq[0] >= utf8.RuneSelf {
-		d.emoji = append(d.emoji, string(seq))
-	}
-	return err
 }
 
 // readHidden reads the literal of hiddenRanges, so that the list exists once and
@@ -319,14 +295,10 @@ func readHidden(path string) (map[rune]bool, error) {
 }
 
 func (d *data) loadConfusables(path string) error {
-	text, err := os.ReadFile(path)
+	text, err := readSum(path, "unhomoglyph-1.0.6/data.json", confusablesSum, &d.sources)
 	if err != nil {
 		return err
 	}
-	if sum := fmt.Sprintf("%x", sha256.Sum256(text)); sum != confusablesSum {
-		return fmt.Errorf("%s is not the data of unhomoglyph 1.0.6: SHA-256 %s", path, sum)
-	}
-	d.sources = append(d.sources, confusablesKey)
 	var m map[string]string
 	if err := json.Unmarshal(text, &m); err != nil {
 		return fmt.Errorf("%s: %w", path, err)

@@ -11,7 +11,9 @@ import (
 
 func (d *data) writeProp(p *printer) {
 	const shift, limit = 6, 0x20000
-	p.f("// Version is the Unicode version of everything in this package.\nconst Version = %q\n\n", version)
+	p.f("// Version is the Unicode version of normal forms, combining classes, confusables and\n")
+	p.f("// PinnedScripts: of all that a canonical hash depends on.\nconst Version = %q\n\n", version)
+	p.f("// NewestVersion is the Unicode version of the rest.\nconst NewestVersion = %q\n\n", newestVersion)
 	p.f("const propLimit = %#x // index of pages; propHigh from here\n\n", limit)
 	index, out, _ := pages(d.props[:limit], shift)
 	printIndex(p, "propIndex", index)
@@ -151,13 +153,41 @@ func (d *data) writeScript(p *printer) {
 		}
 	}
 	p.f("\n}\n\n")
-	trie(p, "Script", "script number", d.script[:])
+	trie(p, "Script", "script number", d.newest.script[:])
 
 	// Sets of scripts: the most have the first one, and it means "the own script".
-	var sets [][]string
-	v := make([]uint8, numRunes)
+	places, sets := d.scriptSets(d.newest.extensions)
+	trie(p, "ScriptSet", "place in scriptSets + 1, 0 = the own script alone", places)
+	d.printSets(p, "scriptSets", sets)
+}
+
+// writePinnedScript prints where the scripts of the pinned version differ.
+func (d *data) writePinnedScript(p *printer) {
+	places, sets := d.scriptSets(d.extensions)
+	p.f("// scriptChanges: where the newest version says otherwise, sorted.\nvar scriptChanges = [...]scriptChange{\n")
+	differs := func(r rune) bool {
+		return d.script[r] != d.newest.script[r] || !slices.Equal(d.extensions[r], d.newest.extensions[r])
+	}
+	for r := rune(0); r < numRunes; r++ {
+		if !differs(r) {
+			continue
+		}
+		end := r
+		for end+1 < numRunes && differs(end+1) && d.script[end+1] == d.script[r] && places[end+1] == places[r] {
+			end++
+		}
+		p.f("{%#x, %#x, %d, %d},\n", r, end, d.script[r], places[r])
+		r = end
+	}
+	p.f("}\n\n")
+	d.printSets(p, "pinnedScriptSets", sets)
+}
+
+// scriptSets numbers the values of Script_Extensions, and says which character has which.
+func (d *data) scriptSets(extensions map[rune][]string) (places []uint8, sets [][]string) {
+	places = make([]uint8, numRunes)
 	for r := range rune(numRunes) {
-		names := d.extensions[r]
+		names := extensions[r]
 		if names == nil {
 			continue
 		}
@@ -166,13 +196,16 @@ func (d *data) writeScript(p *printer) {
 			at = len(sets)
 			sets = append(sets, names)
 		}
-		v[r] = uint8(at + 1)
+		places[r] = uint8(at + 1)
 	}
 	if len(sets) > 254 {
 		panic("script sets outgrow 8 bits")
 	}
-	trie(p, "ScriptSet", "place in scriptSets + 1, 0 = the own script alone", v)
-	p.f("// scriptSets: the values of Script_Extensions.\nvar scriptSets = [...]ScriptSet{\n")
+	return places, sets
+}
+
+func (d *data) printSets(p *printer, name string, sets [][]string) {
+	p.f("// %s: the values of Script_Extensions.\nvar %s = [...]ScriptSet{\n", name, name)
 	for _, names := range sets {
 		var bits [3]uint64
 		for _, name := range names {
@@ -193,10 +226,18 @@ func (d *data) writeLayout(p *printer) {
 		case "R", "AL":
 			v[r] = 2
 		}
-		v[r] |= uint8(max(0, strings.IndexByte("UCDLRT", d.joining[r]))) << 2
-		if d.joining[r] == 0 {
-			v[r] &= 3
+		if j := d.newest.joining[r]; j != 0 {
+			v[r] |= uint8(max(0, strings.IndexByte("UCDLRT", j))) << 2
+		}
+		for bit, is := range map[uint8]bool{
+			1 << 5: d.newest.virama[rune(r)],
+			1 << 6: d.newest.pictographic[rune(r)],
+			1 << 7: r >= 0x80 && slices.Contains([]string{"So", "Sm", "No"}, d.newest.category[r]),
+		} {
+			if is {
+				v[r] |= bit
+			}
 		}
 	}
-	trie(p, "Layout", "strong direction and joining type, see layout.go", v)
+	trie(p, "Layout", "strong direction, joining type and more, see layout.go", v)
 }
