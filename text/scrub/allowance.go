@@ -12,16 +12,16 @@ type Allowance struct {
 	visible int
 }
 
-// over returns the uses of which more was kept than is allowed.
-func (f *faithful) over(p *pass) (over [numUses]bool, is bool) {
+// over returns the uses of which more than is allowed would be kept with what the text keeps.
+func (p *pass) over(keeps *[numUses]int) (over [numUses]bool, is bool) {
 	var before Allowance // the texts of the item that were scrubbed before this one
 	if p.r.Item != nil {
 		before = *p.r.Item
 	}
 	seen := -1
 	for u, limit := range allowed {
-		kept := before.kept[u] + f.kept[u]
-		if limit.each == 0 || f.kept[u] == 0 || kept <= limit.always {
+		kept := before.kept[u] + keeps[u]
+		if limit.each == 0 || keeps[u] == 0 || kept <= limit.always {
 			continue
 		}
 		if seen < 0 {
@@ -49,12 +49,12 @@ func (p *pass) spend() {
 	item.visible += countVisible(p.text)
 }
 
-// countVisible counts the characters that are neither hidden nor marks. Marks do not
+// countVisible counts the characters that are neither hidden nor marks nor blank. Marks do not
 // count because a later step may remove some, and the limit must not change then.
 func countVisible(s string) int {
 	n := ucd.Count(s)
 	for i := 0; i < len(s); {
-		at, _, w := ucd.Scan(s, i, ucd.Hidden|ucd.Mark)
+		at, _, w := ucd.Scan(s, i, ucd.Hidden|ucd.Mark|ucd.Blank)
 		if at == len(s) {
 			break
 		}

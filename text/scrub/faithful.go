@@ -30,7 +30,7 @@ type faithful struct {
 func dropHiddenFaithfully(p *pass) {
 	var f faithful
 	f.sweep(p, [numUses]bool{})
-	if over, is := f.over(p); is {
+	if over, is := p.over(&f.kept); is {
 		p.begin()
 		f = faithful{}
 		f.sweep(p, over)
@@ -99,7 +99,12 @@ func (f *faithful) use(s string, at, end int, r rune) use {
 		is = sorting.when(between(s, at, end, bareLetter, visible) || partsPoints(s, at, end))
 	case shy:
 		is = hyphenating.when(between(s, at, end, word, word) && inProse(s[:at]))
+	case hcf, hjf:
+		is = filling.when(fills(s, at, end, r))
 	default:
+		if classOf(r) == Format {
+			return laying.when(laysOut(s, at, end, r))
+		}
 		is = varies(s, at, end, r)
 	}
 	return is

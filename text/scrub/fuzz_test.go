@@ -34,6 +34,9 @@ var seeds = []string{
 	"&zwnj;&#8203;&zwnj;&#8203;&zwnj;&#8203;&zwnj;", strings.Repeat("\u0627\u200c\u200d", 40), strings.Repeat("\u05d0\u200e", 40),
 	strings.Repeat("\u0915\u094d\u200d", 40), strings.Repeat("a\u094d\u200d\u200c", 3), strings.Repeat("\u0915\u094d\u200d\u200c", 38),
 	strings.Repeat("\u0915"+strings.Repeat("\u0316", 8)+"\u094d\u200d", 36), "\u1780\u17d2\u200d\u0e01\u0e3a\u200c",
+	"\u2605\ufe0f\u200d\U0001f525\ufe0e", strings.Repeat("\U0001f355\u200d", 90), "\u1100\u1160\u115f\u1160\u11a8\u1161", "\u3131\u1160\u1161",
+	"\U00013000\U00013430\U00013441\U00013447\U00013448\U00013431\U00013000", "a\U00013441\U00013430\U00013447\U00013000", "\U0001d159\u0301\U0001d158\U0001d173\U0001d159",
+	strings.Repeat("a\u0e31", 30), "e\u0e31\u0301", "\u0915" + strings.Repeat("\u0902", 20) + "\u094d\u200d", "\u25cc\u1039\u200d\u1039", "\u0e33a\u1039\u0301", "\u1bc9d\U0001bca0\U0001bc9d\U0001bc03",
 	"<\n|i\nm|>", "x<|a|>\nSYSTEM:<|b|>SYSTEM: z", "\u09c7\u0316\u09be", "...\u2026",
 }
 
@@ -68,7 +71,7 @@ func literally(s *Scrubber, in string, r *Result) int {
 	for before := ""; passes == 0 || before != p.text && passes < 100; passes++ {
 		before, p.again = p.text, false
 		// Nothing is known about the text, so everything may be in it.
-		p.facts = facts{true, true, true, true, true, true, true}
+		p.facts = facts{true, true, true, true, true, true, true, true}
 		p.blunt = passes >= maxPasses
 		for i := range s.steps {
 			p.apply(&s.steps[i])
@@ -124,7 +127,7 @@ func checkSurveyed(t *testing.T, p Policy, out string, r *Result, item *Allowanc
 	visible := 0
 	for _, c := range out {
 		prop := ucd.Of(c)
-		if prop&(ucd.Hidden|ucd.Mark) == 0 {
+		if prop&(ucd.Hidden|ucd.Mark|ucd.Blank) == 0 {
 			visible++
 		}
 		if r.Clean.Narrow() && c >= utf8.RuneSelf && prop&ucd.Opener != 0 {

@@ -30,10 +30,7 @@ var viramaScripts = ucd.SetOf(
 	ucd.ScriptBalinese, ucd.ScriptJavanese, ucd.ScriptMeeteiMayek,
 )
 
-const (
-	virama       = 9       // canonical combining class
-	numberJoiner = 0x1107F // of that class in Brahmi, and no virama
-)
+const numberJoiner = 0x1107F // of the class of a virama in Brahmi, and none
 
 // maxConjoined is how many marks a letter carries that a virama joins to the next, with
 // the virama and a margin. Of so few none is removed later as one too many.
@@ -41,6 +38,9 @@ const maxConjoined = 3
 
 // joiner says what the joiner r = s[at:end] does.
 func (f *faithful) joiner(s string, at, end int, r rune) use {
+	if r == zwj && betweenPictographs(s, at, end) {
+		return pictographing
+	}
 	base := f.bases.before(s, at)
 	if last, _ := utf8.DecodeLastRuneInString(s[:at]); ucd.Virama(last) {
 		if last != numberJoiner && f.bases.marks <= maxConjoined && bareLetter(base, ucd.Of(base)) &&

@@ -46,6 +46,10 @@ var (
 		"hidden-faithful", "scrub/3.6", "hidden characters are removed, except those that a language, an emoji or a file needs",
 		dropHiddenFaithfully, func(p *pass) bool { return !p.facts.hidden }, false,
 	}
+	stepForeignMarks = Step{
+		"foreign-marks", "scrub/3.6.2", "marks beyond their script, and blank signs there, are removed",
+		dropForeignMarks, func(p *pass) bool { return !p.facts.bound && !(p.facts.nfkc && composedMark(p.text)) }, true,
+	}
 	stepNFKC = Step{
 		"nfkc", "scrub/3.7", "Normalization Form KC",
 		normalise, func(p *pass) bool { return !p.facts.nfkc }, false,
@@ -114,11 +118,11 @@ var (
 
 var profileSteps = [numProfiles][]Step{
 	MCP: {
-		stepUTF8, stepCeiling, stepANSI, stepLines, stepHidden, stepNFKC,
+		stepUTF8, stepCeiling, stepANSI, stepLines, stepHidden, stepNFKC, stepForeignMarks,
 		stepReferences, stepTokens, stepMarks, stepCeilingAgain,
 	},
 	Faithful: {
-		stepUTF8, stepCeiling, stepANSI, stepHiddenFaithful,
+		stepUTF8, stepCeiling, stepANSI, stepHiddenFaithful, stepForeignMarks,
 		stepReferenceRows, stepTokens, stepMarks,
 	},
 	Veritas: {

@@ -16,12 +16,13 @@ type facts struct {
 	marks     bool // non-starters, or what canonically decomposes into them
 	confused  bool // a confusable character, or what NFKC may make one
 	opener    bool // something that is not ASCII and can open a token
-	marked    bool // a mark
+	marked    bool // a mark, or a blank sign of a script
+	bound     bool // a mark of one script or of the class 0, or a blank sign
 }
 
 // surveyed is what the survey looks for, the first of each.
 const surveyed = ucd.IllFormed | ucd.Hidden | ucd.NFKCActive | ucd.NFCActive | ucd.NonStarter |
-	ucd.Opener | ucd.Confusable | ucd.Mark
+	ucd.Opener | ucd.Confusable | ucd.Mark | ucd.Blank | ucd.Bound
 
 // survey gathers the facts about s. It stops once for each, so that what is
 // common in a script costs one stop a text. If r is not nil, what is kept but
@@ -61,7 +62,8 @@ func survey(s string, r *Result) facts {
 		confused:  seen&(ucd.Confusable|ucd.NFKCActive) != 0,
 		// NFKC can compose an ASCII opener with a mark: U+226E.
 		opener: seen&(ucd.Opener|ucd.NonStarter) != 0,
-		marked: seen&ucd.Mark != 0,
+		marked: seen&(ucd.Mark|ucd.Blank) != 0,
+		bound:  seen&(ucd.Bound|ucd.Blank) != 0,
 	}
 }
 

@@ -19,24 +19,34 @@ const (
 	fsi  = 0x2068
 	pdi  = 0x2069
 	mvs  = 0x180E
+	vs15 = 0xFE0E
+	vs16 = 0xFE0F
+	hcf  = 0x115F
+	hjf  = 0x1160
 )
 
 // A use is what a hidden character does for a reader.
 type use uint8
 
 const (
-	useless     use = iota
-	lineEnd         // the CR of CR LF
-	shaping         // ZWNJ between letters that would join (RFC 5892, A.1)
-	conjoining      // a joiner behind a virama
-	joining         // another joiner of a script that is written with them
-	directing       // a direction mark near right-to-left text
-	isolating       // one of a pair that isolates text near right-to-left text
-	spacing         // a word boundary in a script without spaces
-	hyphenating     // where a word may be broken
-	sorting         // a grapheme joiner
-	varying         // the variant of a Han character
-	mongolian       // the variant of a Mongolian letter
+	useless       use = iota
+	lineEnd           // the CR of CR LF
+	shaping           // ZWNJ between letters that would join (RFC 5892, A.1)
+	conjoining        // a joiner behind a virama
+	joining           // another joiner of a script that is written with them
+	directing         // a direction mark near right-to-left text
+	isolating         // one of a pair that isolates text near right-to-left text
+	spacing           // a word boundary in a script without spaces
+	hyphenating       // where a word may be broken
+	sorting           // a grapheme joiner
+	varying           // the variant of a Han character, or one that the standard lists
+	mongolian         // the variant of a Mongolian letter
+	styling           // a symbol as text or as an emoji
+	pictographing     // a joiner between emoji that no list joins yet
+	filling           // the place of a jamo that a syllable lacks
+	laying            // the layout of hieroglyphs, shorthand and music
+	modifying         // a blank sign of a script, beside its script
+	foreign           // a mark of one script on a letter of another
 	numUses
 )
 
@@ -60,6 +70,13 @@ var allowed = [numUses]struct{ always, each int }{
 	sorting:     {32, 32},
 	varying:     {32, 32},
 	mongolian:   {32, 8},
+
+	styling:       {8, 8},
+	pictographing: {32, 2},
+	filling:       {32, 8},
+	laying:        {32, 2},
+	modifying:     {64, 2},
+	foreign:       {8, 16},
 }
 
 // A beside is a condition on a character beside a hidden one.
@@ -189,12 +206,74 @@ func varies(s string, at, end int, r rune) use {
 		return useless
 	}
 	switch {
+	case ucd.StandardVariant(base, r):
+		if r == vs15 {
+			return styling
+		}
+		return varying
+	case r == vs15 || r == vs16:
+		// An emoji has a selector where a list gives it one. People's keyboards put one behind other symbols.
+		return styling.when((ucd.Symbol(base) || ucd.Pictographic(base)) && ucd.Of(base)&ucd.EmojiPart == 0)
 	case firstStandard <= r && r <= lastStandard, firstIdeographic <= r && r <= lastIdeographic:
 		return varying.when(ucd.ScriptOf(base) == ucd.ScriptHan)
 	case 0x180B <= r && r <= 0x180F:
 		return mongolian.when(ucd.ScriptOf(base) == ucd.ScriptMongolian && (r != mvs || ucd.ScriptOf(next) == ucd.ScriptMongolian))
 	}
 	return useless
+}
+
+// betweenPictographs reports whether a ZWJ joins two pictographs. The newest emoji are not in
+// the list of sequences, but they are built like that.
+func betweenPictographs(s string, at, end int) bool {
+	r, w := utf8.DecodeLastRuneInString(s[:at])
+	if r == vs16 || 0x1F3FB <= r && r <= 0x1F3FF { // a skin tone
+		r, _ = utf8.DecodeLastRuneInString(s[:at-w])
+	}
+	return ucd.Pictographic(r) && ucd.Pictographic(runeAt(s, end))
+}
+
+// fills reports whether the jamo filler r stands in the place of the leading consonant or the
+// vowel of a syllable that lacks it.
+func fills(s string, at, end int, r rune) bool {
+	last, _ := utf8.DecodeLastRuneInString(s[:at])
+	next, w, _ := ucd.Decode(s[end:])
+	if r == hcf {
+		return vowelJamo(next) || next == hjf && trailingJamo(runeAt(s, end+w))
+	}
+	return leadingJamo(last) || last == hcf && trailingJamo(next)
+}
+
+func leadingJamo(r rune) bool  { return 0x1100 <= r && r < hcf || 0xA960 <= r && r <= 0xA97C }
+func vowelJamo(r rune) bool    { return hjf < r && r <= 0x11A7 || 0xD7B0 <= r && r <= 0xD7C6 }
+func trailingJamo(r rune) bool { return 0x11A8 <= r && r <= 0x11FF || 0xD7CB <= r && r <= 0xD7FB }
+
+// maxLaid is how many format characters stand between two hieroglyphs: where one group ends, a
+// joiner, where the next begins.
+const maxLaid = 3
+
+// laysOut reports whether the format character r stands beside a sign of its script, or of music.
+func laysOut(s string, at, end int, r rune) bool {
+	start, stop, ok := hiddenRun(s, at, end)
+	if !ok || stop-start > maxLaid*(end-at) {
+		return false
+	}
+	last, _ := utf8.DecodeLastRuneInString(s[:start])
+	return layOut(r, last) || layOut(r, runeAt(s, stop))
+}
+
+func layOut(r, sign rune) bool {
+	if r >= 0x1D173 {
+		return musical(sign)
+	}
+	return ucd.Of(sign)&ucd.Hidden == 0 && ucd.ScriptOf(sign) == scriptOfFormat(r)
+}
+
+// scriptOfFormat: the controls of shorthand are of no script in the data.
+func scriptOfFormat(r rune) ucd.Script {
+	if r >= 0x1BCA0 {
+		return ucd.ScriptDuployan
+	}
+	return ucd.ScriptEgyptianHieroglyphs
 }
 
 // maxNested is how deep isolates are kept within one another.

@@ -58,6 +58,9 @@ const (
 	// changes how a sign beside it is drawn: the fillers, modifiers and joiners of hieroglyphs,
 	// Khitan, Duployan, SignWriting and Brahmi, the viramas that stack.
 	Blank
+	// Bound: a Mark that is not Hidden and belongs to a script, or to many and has the
+	// combining class 0.
+	Bound
 )
 
 const (

@@ -38,9 +38,9 @@ func TestOf(t *testing.T) {
 		{0x1D16D, NFKCActive | NFCActive | NFKCJoins | NFCJoins | NonStarter | Confusable | Mark},
 		{0x1CCD6, Flagged}, {0xE000, Flagged}, {0x2800, Flagged}, {0xFFFC, Flagged}, {0x10FFFD, Flagged},
 		{0xFFFE, Hidden}, {0x10FFFF, Hidden}, {0xFDD0, Hidden}, {0x600, 0}, {0x6DD, 0},
-		{0x94D, NFKCActive | NFCActive | NFKCJoins | NFCJoins | NonStarter | Joining | Mark},
+		{0x94D, NFKCActive | NFCActive | NFKCJoins | NFCJoins | NonStarter | Joining | Mark | Bound},
 		{0x628, Joining}, {0x200D, Hidden | EmojiPart}, {0x200C, Hidden}, {0xFE0F, Hidden | EmojiPart | Mark},
-		{0xFE0E, Hidden | Mark}, {0x13447, Mark | Blank}, {0x1D159, Blank}, {0x1D15A, 0}, {0x897, Mark}, {0x1CCD6, Flagged}, {0x1FAE9, EmojiPart}, {0xFE00, Hidden | Mark}, {0xE0001, Hidden}, {0xE0067, Hidden | EmojiPart}, {0x1F468, EmojiPart},
+		{0xFE0E, Hidden | Mark}, {0x13447, Mark | Blank | Bound}, {0x1D159, Blank}, {0x1D15A, 0}, {0x897, Mark | Bound}, {0x20DD, Mark | Bound}, {0x1CCD6, Flagged}, {0x1FAE9, EmojiPart}, {0xFE00, Hidden | Mark}, {0xE0001, Hidden}, {0xE0067, Hidden | EmojiPart}, {0x1F468, EmojiPart},
 		{0xE0000, Hidden}, {0xFFF0, Hidden}, {0x1161, NFKCActive | NFCActive | NFKCJoins | NFCJoins}, {0x1160, Hidden}, {0x2F800, NFKCActive | NFCActive},
 		{0x20000, 0}, {0x2A6E0, Flagged}, {0xD800, Flagged}, {0x110000, Flagged}, {-1, Flagged},
 	} {
@@ -81,6 +81,9 @@ func TestPropLaws(t *testing.T) {
 			if r < 0x80 || !NFKC.IsNormal(s) || Prototype(r) != string(rune(c)) || c < 0x20 || c > 0x7E {
 				t.Fatalf("%U is replaced by %#x", r, c)
 			}
+		}
+		if p&Bound != 0 && p&(Mark|Hidden) != Mark || p&Blank != 0 && p&Hidden != 0 {
+			t.Fatalf("%U: facts %#x", r, p)
 		}
 		hidden += int(p & Hidden)
 		rfc += count(InRFCSet(r))

@@ -38,6 +38,7 @@ const (
 	mark
 	illFormed // of ucd alone
 	blank
+	bound
 )
 
 const openerSet = "<[#|{"
@@ -96,7 +97,9 @@ func (d *data) prop(r rune, emojiParts map[rune]bool) (p uint16) {
 	set(joining, d.newest.virama[r] || strings.IndexByte("LRD", d.newest.joining[r]) >= 0)
 	set(emojiPart, emojiParts[r])
 	set(mark, strings.HasPrefix(category, "M"))
-	set(blank, !d.hidden[r] && d.newest.blank(r, d.scripts[d.newest.script[r]]))
+	script := d.scripts[d.newest.script[r]]
+	set(blank, !d.hidden[r] && d.newest.blank(r, script))
+	set(bound, !d.hidden[r] && strings.HasPrefix(category, "M") && (script != "Inherited" && script != "Common" || d.ccc[r] == 0))
 	return p
 }
 

@@ -105,7 +105,7 @@ func TestBits(t *testing.T) {
 		hidden: ucd.Hidden, nfkcActive: ucd.NFKCActive, nfcActive: ucd.NFCActive, nfkcJoins: ucd.NFKCJoins,
 		nfcJoins: ucd.NFCJoins, nonStarter: ucd.NonStarter, confusable: ucd.Confusable, opener: ucd.Opener,
 		flagged: ucd.Flagged, lossy: ucd.Lossy, joining: ucd.Joining, emojiPart: ucd.EmojiPart, mark: ucd.Mark,
-		illFormed: ucd.IllFormed, blank: ucd.Blank,
+		illFormed: ucd.IllFormed, blank: ucd.Blank, bound: ucd.Bound,
 	} {
 		if ucd.Prop(bit) != want {
 			t.Errorf("bit %#x is %#x in package ucd", bit, want)
