@@ -34,6 +34,8 @@ var benchCases = []struct {
 	{"source", fit("for i := 0; i < len(a); i++ {\n\tif a[i] <= b[i] && x&y != 0 {\n\t\treturn m[\"k\"], nil // see #12\n\t}\n}\n"), 0},
 	{"markdown", fit("# Title\n\nSee [the page](https://e.example/) and *that* <b>one</b>.\n\n- item `code`\n- [x] done\n"), 0},
 	{"html", fit("<div class=\"a\"><p>Text &amp; more</p><a href=\"/x\">y</a></div>\n"), 0},
+	{"hindi", fit("\u0938\u092d\u0940 \u092e\u0928\u0941\u0937\u094d\u092f\u094b\u0902 \u0915\u094b \u0917\u094c\u0930\u0935 \u0914\u0930 \u0905\u0927\u093f\u0915\u093e\u0930\u094b\u0902 \u0915\u0947 \u092e\u093e\u092e\u0932\u0947 \u092e\u0947\u0902 "), 0},
+	{"thai", fit("\u0e21\u0e19\u0e38\u0e29\u0e22\u0e4c\u0e17\u0e31\u0e49\u0e07\u0e2b\u0e25\u0e32\u0e22\u0e40\u0e01\u0e34\u0e14\u0e21\u0e32\u0e21\u0e35 "), 0},
 	{"worst-fdfa", fit("\ufdfa"), 50000},
 	{"worst-zalgo", fit("a" + strings.Repeat("\u0316\u0301\u0327", 30)), 50000},
 	{"worst-marks", fit("a\u0301\u0316"), 50000},

@@ -156,10 +156,10 @@ func Peek(s string, i int) (Prop, int) {
 			}
 		}
 	case c0 < 0xF0:
-		// Three bytes; E0 restricts the second and is left to Decode.
-		if c0 != 0xE0 && i+2 < len(s) {
+		// Three bytes; E0 and ED restrict the second.
+		if i+2 < len(s) {
 			c1, c2 := s[i+1], s[i+2]
-			if c1&0xC0 == 0x80 && c2&0xC0 == 0x80 && (c0 != 0xED || c1 < 0xA0) {
+			if c1&0xC0 == 0x80 && c2&0xC0 == 0x80 && (c0 != 0xED || c1 < 0xA0) && (c0 != 0xE0 || c1 >= 0xA0) {
 				return propData[int(propIndex[uint32(c0&0x0F)<<6|uint32(c1&0x3F)])<<propShift|int(c2&0x3F)], 3
 			}
 		}
@@ -203,6 +203,9 @@ func Scan(s string, i int, mask Prop) (at int, p Prop, width int) {
 		case c > 0xE0 && c < 0xF0 && i+2 < len(s) && s[i+1]&0xC0 == 0x80 && s[i+2]&0xC0 == 0x80 &&
 			(c != 0xED || s[i+1] < 0xA0):
 			p = propData[int(propIndex[uint32(c&0x0F)<<6|uint32(s[i+1]&0x3F)])<<propShift|int(s[i+2]&0x3F)]
+			width = 3
+		case c == 0xE0 && i+2 < len(s) && s[i+1]&0xE0 == 0xA0 && s[i+2]&0xC0 == 0x80:
+			p = propData[int(propIndex[s[i+1]&0x3F])<<propShift|int(s[i+2]&0x3F)]
 			width = 3
 		default:
 			p, width = Peek(s, i)
