@@ -20,9 +20,10 @@ package scrub
 import "github.com/pellucid-mcp/pellucid/text/ucd"
 
 // Version is that of docs/spec/scrub.md: profiles, classes and event format.
-const Version = "0.3"
+const Version = "0.4"
 
-// UnicodeVersion is the version that every table is pinned to.
+// UnicodeVersion is the version of normal forms and confusables: of all that a canonical hash
+// depends on. Emoji, scripts and marks are newer (docs/spec/scrub.md).
 const UnicodeVersion = ucd.Version
 
 // Clean is text that a Scrubber has made safe to the letter of its profile: no
