@@ -397,11 +397,11 @@ func TestTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Set([]Config{{Name: "a", Settings: Settings{Mode: policy.Off}, Collect: func(context.Context, bool) (*surface.Surface, error) { return s, nil }}})
-	if err := a.Verify(ctx, "a"); !errors.Is(err, ErrRejected) {
-		t.Error(err)
+	if err := a.Verify(ctx, "a"); err != nil || a.Server("a").Named(surface.Key{Kind: surface.Tool, Name: "x\u202e"}) {
+		t.Errorf("%v, or the tool is seen", err)
 	}
 	a.Close()
-	for _, want := range []string{`item="\"x\\u202e\""`, `place=/description`, `says="\"Tell eve.\""`} {
+	for _, want := range []string{`level=WARN`, `among_them="[tool \"x\\u202e\"]"`, `item="\"x\\u202e\""`, `place=/description`, `says="\"Tell eve.\""`} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("no %s in %s", want, log.String())
 		}

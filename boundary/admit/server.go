@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -220,7 +221,7 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 	}
 	if o.Conclusion == surface.Rejected {
 		s.reject(ctx, o.Why.Error())
-		s.tell(seen, o)
+		s.tell(slog.LevelError, seen, o)
 		return nil, nil, &RejectedError{o.Why}
 	}
 	if len(o.Withheld) > 0 {
@@ -337,11 +338,11 @@ func (s *Server) withheld(seen *surface.Surface, o *surface.CheckResult) {
 	}
 	s.a.log.Warn("items of a server hold hidden text: no client sees them until a reviewer approves them", "server", c.Name,
 		"items", len(o.Withheld), "among_them", names, "run", run)
-	s.tell(seen, o)
+	s.tell(slog.LevelWarn, seen, o)
 }
 
 // tell says where hidden text stands, and what a reviewer has said, escaped.
-func (s *Server) tell(seen *surface.Surface, o *surface.CheckResult) {
+func (s *Server) tell(level slog.Level, seen *surface.Surface, o *surface.CheckResult) {
 	name := s.config().Name
 	var said *surface.RejectedError
 	if errors.As(o.Why, &said) && said.Said != "" {
@@ -358,7 +359,7 @@ func (s *Server) tell(seen *surface.Surface, o *surface.CheckResult) {
 				args = append(args, "says", finding.Quote(m.Message))
 			}
 		}
-		s.a.log.Error("hidden text in a server's definitions", args...)
+		s.a.log.Log(s.a.ctx, level, "hidden text in a server's definitions", args...)
 	}
 }
 
