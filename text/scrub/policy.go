@@ -180,11 +180,20 @@ func Compile(p Policy) (*Scrubber, error) {
 	return s, nil
 }
 
+// tokenAction returns what s does with control tokens.
+func (s *Scrubber) tokenAction() TokenAction {
+	switch {
+	case s.p.ControlTokens != ProfileTokens:
+		return s.p.ControlTokens
+	case s.p.Profile == Faithful:
+		return DefuseTokens
+	}
+	return RemoveTokens
+}
+
 // DefusesTokens reports whether s defuses control tokens, so that what is written back must
 // go through TokenTable.Restore.
-func (s *Scrubber) DefusesTokens() bool {
-	return s.p.ControlTokens == DefuseTokens || s.p.ControlTokens == ProfileTokens && s.p.Profile == Faithful
-}
+func (s *Scrubber) DefusesTokens() bool { return s.tokenAction() == DefuseTokens }
 
 // A PolicyError lists everything that is wrong with a Policy.
 type PolicyError struct{ Faults []string }
