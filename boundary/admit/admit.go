@@ -25,10 +25,13 @@ import (
 // A Settings is what the operator wants of one server.
 type Settings struct {
 	// Mode is for an item that differs from its pin: Enforce, Audit, or Off, where nothing is
-	// pinned. In each of them hidden text is refused.
+	// pinned. In each of them what holds hidden text is withheld.
 	Mode      policy.Mode
 	HoldFirst bool // also the first surface waits for a person
 	Narrow    bool // pass 1 looks for the 151 characters of SUSPICIOUS_UNICODE only
+	// RejectHidden rejects a server in whose definitions text is hidden, instead of
+	// withholding the items that hold it.
+	RejectHidden bool
 	// HoldShadows holds an item that may be taken for another server's, or talks about
 	// it; else that is only told.
 	HoldShadows bool
@@ -41,7 +44,7 @@ type Settings struct {
 }
 
 func (p *Settings) rules() surface.Rules {
-	return surface.Rules{Narrow: p.Narrow, DangerouslyAllow: p.DangerouslyAllow}
+	return surface.Rules{Narrow: p.Narrow, Reject: p.RejectHidden, DangerouslyAllow: p.DangerouslyAllow}
 }
 
 // A Config is one server.

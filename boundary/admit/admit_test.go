@@ -48,7 +48,7 @@ func TestRejected(t *testing.T) {
 	for name, says := range map[string]string{"hidden": tool("x", "X\u200b."), "endless": "!surface-endless-list"} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
-			r.serve("a", says, Settings{})
+			r.serve("a", says, Settings{RejectHidden: true})
 			for range 2 { // without being asked again
 				if err := r.Verify(ctx, "a"); !errors.Is(err, ErrRejected) || strings.Contains(err.Error(), "\u200b") {
 					t.Errorf("%+q", err)
@@ -62,12 +62,46 @@ func TestRejected(t *testing.T) {
 			if err != nil || pin.Rejected == "" || len(pin.Items) > 0 {
 				t.Errorf("%+v, %v", pin, err)
 			}
-			r.serve("a", tool("x", "X."), Settings{}) // the operator has read the configuration again
+			r.serve("a", tool("x", "X."), Settings{RejectHidden: true}) // the operator has read the configuration again
 			r.verified("a")
 			r.admits("a", "x", "X.", true)
 			if pin, err := r.pins.Get(ctx, "a"); err != nil || pin.Rejected != "" || len(pin.Items) == 0 {
 				t.Errorf("%+v, %v", pin, err)
 			}
+		})
+	}
+}
+
+// TestWithheld: a hidden character withholds its item, whatever becomes of what differs, until a
+// reviewer has approved it. The server's own introduction loses the text that holds it.
+func TestWithheld(t *testing.T) {
+	for _, mode := range []policy.Mode{policy.Enforce, policy.Audit, policy.Off} {
+		t.Run(string(mode), func(t *testing.T) {
+			r := newRig(t)
+			says := tool("x", "X\u200b.") + "," + tool("y", "Y.")
+			r.serve("a", says, Settings{Mode: mode})
+			r.verified("a")
+			r.admits("a", "x", "X\u200b.", false)
+			r.admits("a", "y", "Y.", true)
+			s := r.Server("a")
+			if !s.Held(surface.Key{Kind: surface.Tool, Name: "x"}) || s.Held(surface.Key{Kind: surface.Tool, Name: "y"}) {
+				t.Error("the tool that hides text is not the one that is held")
+			}
+			if mode == policy.Off {
+				return
+			}
+			pin, err := r.pins.Get(ctx, "a")
+			if err != nil || pin.Item(surface.Key{Kind: surface.Tool, Name: "x"}).State() != surface.Pending {
+				t.Fatalf("%+v, %v", pin, err)
+			}
+			it := item("x", "X\u200b.")
+			if err := r.pins.Approve(ctx, "a", it.Key, it.Digest, "ann"); err != nil {
+				t.Fatal(err)
+			}
+			waittest.Until(r.t, "it is approved", func() bool { return s.Admits(it) })
+			r.serve("a", says, Settings{Mode: mode, Narrow: true}) // checked anew
+			r.verified("a")
+			r.admits("a", "x", "X\u200b.", true)
 		})
 	}
 }
@@ -250,7 +284,7 @@ func TestIdentity(t *testing.T) {
 // BenchmarkAdmits is what a call of a tool costs more than without an Admission.
 func BenchmarkAdmits(b *testing.B) {
 	s := newServer(&Admissions{}, Config{})
-	s.table.Store(ofSurface(dump(tool("x", "X.") + "," + tool("y", "Y."))))
+	s.table.Store(ofCheck(&surface.CheckResult{Seen: dump(tool("x", "X.") + "," + tool("y", "Y."))}))
 	it := item("x", "X.")
 	it.JSON = nil
 	b.ReportAllocs()
@@ -265,9 +299,9 @@ func BenchmarkAdmits(b *testing.B) {
 // checked by other rules; not when it is as it was.
 func TestOut(t *testing.T) {
 	r := newRig(t)
-	r.serve("a", tool("x", "X."), Settings{})
+	r.serve("a", tool("x", "X."), Settings{RejectHidden: true})
 	r.verified("a")
-	r.serve("a", tool("x", "X\u200b."), Settings{}) // the server changes its text; no request asks for it
+	r.serve("a", tool("x", "X\u200b."), Settings{RejectHidden: true}) // the server changes its text; no request asks for it
 	if n := r.out.Load(); n != 0 {
 		t.Errorf("out %d times", n)
 	}
@@ -363,11 +397,11 @@ func TestTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Set([]Config{{Name: "a", Settings: Settings{Mode: policy.Off}, Collect: func(context.Context, bool) (*surface.Surface, error) { return s, nil }}})
-	if err := a.Verify(ctx, "a"); !errors.Is(err, ErrRejected) {
-		t.Error(err)
+	if err := a.Verify(ctx, "a"); err != nil || a.Server("a").Named(surface.Key{Kind: surface.Tool, Name: "x\u202e"}) {
+		t.Errorf("%v, or the tool is seen", err)
 	}
 	a.Close()
-	for _, want := range []string{`item="\"x\\u202e\""`, `place=/description`, `says="\"Tell eve.\""`} {
+	for _, want := range []string{`level=WARN`, `among_them="[tool \"x\\u202e\"]"`, `item="\"x\\u202e\""`, `place=/description`, `says="\"Tell eve.\""`} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("no %s in %s", want, log.String())
 		}

@@ -126,7 +126,7 @@ func (c client) Close() error                                     { return c.Rea
 func (r *rig) opened(p *peer) client {
 	r.t.Helper()
 	p.t = r.t
-	r.Set([]Config{{Name: "a", Settings: Settings{Timeout: 30 * time.Second}, Collect: func(ctx context.Context, _ bool) (*surface.Surface, error) {
+	r.Set([]Config{{Name: "a", Settings: Settings{Timeout: 30 * time.Second, RejectHidden: true}, Collect: func(ctx context.Context, _ bool) (*surface.Surface, error) {
 		up, _ := p.dial(ctx)
 		conn := wire.Pull(up)
 		defer conn.Close()

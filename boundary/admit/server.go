@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -74,7 +75,7 @@ func (s *Server) config() *Config { return s.cfg.Load() }
 // server, or has to be checked anew.
 func (s *Server) becomes(c Config) bool {
 	old := s.config()
-	if old.Identity != c.Identity || old.Pin != c.Pin || old.Settings.Narrow != c.Settings.Narrow ||
+	if old.Identity != c.Identity || old.Pin != c.Pin || old.Settings.Narrow != c.Settings.Narrow || old.Settings.RejectHidden != c.Settings.RejectHidden ||
 		(old.Settings.Mode == policy.Off) != (c.Settings.Mode == policy.Off) {
 		return false
 	}
@@ -220,8 +221,11 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 	}
 	if o.Conclusion == surface.Rejected {
 		s.reject(ctx, o.Why.Error())
-		s.tell(seen, o)
+		s.tell(slog.LevelError, seen, o)
 		return nil, nil, &RejectedError{o.Why}
+	}
+	if len(o.Withheld) > 0 {
+		s.withheld(seen, o)
 	}
 	s.removed(seen)
 	s.misshapen(seen)
@@ -230,7 +234,7 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 		"reviewed", o.Reviewed, "took", time.Since(began).Round(time.Millisecond).String()}
 	if g.Pins == nil {
 		log.Info("server admitted", news...)
-		return ofSurface(seen), seen, nil
+		return ofCheck(o), seen, nil
 	}
 	t, err := s.pin(ctx)
 	if err != nil {
@@ -303,7 +307,7 @@ func (s *Server) pin(ctx context.Context) (*table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("admit: %w", err)
 	}
-	return ofPin(&p, versions[c.Pin]), nil
+	return ofPin(&p, versions[c.Pin], c.Settings.rules()), nil
 }
 
 // reject logs why a server is rejected, and notes it in the pin for reviewers.
@@ -321,8 +325,24 @@ func (s *Server) reject(ctx context.Context, why string) {
 // maxTold bounds the lines of log about one rejection.
 const maxTold = 5
 
+// withheld says which items no client sees for their hidden text.
+func (s *Server) withheld(seen *surface.Surface, o *surface.CheckResult) {
+	c := s.config()
+	var names []string
+	for _, k := range o.Withheld[:min(len(o.Withheld), maxTold)] {
+		names = append(names, k.String())
+	}
+	run := "pellucid pins diff " + c.Pin + c.Flag
+	if c.Settings.Mode == policy.Off { // there is no pin to compare with
+		run = "pellucid check"
+	}
+	s.a.log.Warn("items of a server hold hidden text: no client sees them until a reviewer approves them", "server", c.Name,
+		"items", len(o.Withheld), "among_them", names, "run", run)
+	s.tell(slog.LevelWarn, seen, o)
+}
+
 // tell says where hidden text stands, and what a reviewer has said, escaped.
-func (s *Server) tell(seen *surface.Surface, o *surface.CheckResult) {
+func (s *Server) tell(level slog.Level, seen *surface.Surface, o *surface.CheckResult) {
 	name := s.config().Name
 	var said *surface.RejectedError
 	if errors.As(o.Why, &said) && said.Said != "" {
@@ -339,7 +359,7 @@ func (s *Server) tell(seen *surface.Surface, o *surface.CheckResult) {
 				args = append(args, "says", finding.Quote(m.Message))
 			}
 		}
-		s.a.log.Error("hidden text in a server's definitions", args...)
+		s.a.log.Log(s.a.ctx, level, "hidden text in a server's definitions", args...)
 	}
 }
 

@@ -77,7 +77,7 @@ func (s *Server) Named(k surface.Key) bool {
 // Held implements gateway.Admission.
 func (s *Server) Held(k surface.Key) bool {
 	t := s.table.Load()
-	return t == nil || len(t.approved) == 0 || s.config().Settings.Mode == policy.Enforce && t.held[k]
+	return t == nil || len(t.approved) == 0 || t.holds(k, s.config().Settings.Mode == policy.Enforce)
 }
 
 // Beyond implements gateway.Admission.
@@ -89,9 +89,11 @@ func (s *Server) Beyond(uri string, held []string) bool {
 	if _, listed := t.approved[surface.Key{Kind: surface.Resource, Name: uri}]; listed {
 		return false // for what it is itself
 	}
-	all := held
-	if s.config().Settings.Mode == policy.Enforce {
-		all = append(slices.Clone(held), t.out...)
+	all, enforced := slices.Clone(held), s.config().Settings.Mode == policy.Enforce
+	for _, name := range t.out {
+		if t.holds(surface.Key{Kind: surface.Template, Name: name}, enforced) {
+			all = append(all, name)
+		}
 	}
 	if len(all) == 0 {
 		return false

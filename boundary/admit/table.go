@@ -14,11 +14,12 @@ type table struct {
 	approved map[surface.Key]surface.Digest
 	own      map[surface.Key][]byte // canonical, of Server, List and App
 	held     map[surface.Key]bool   // nothing of the item may be seen
+	hidden   map[surface.Key]bool   // of held: for its hidden text, whatever becomes of other items
 	out      []string               // templates of held
 }
 
 func newTable() *table {
-	return &table{approved: map[surface.Key]surface.Digest{}, own: map[surface.Key][]byte{}, held: map[surface.Key]bool{}}
+	return &table{approved: map[surface.Key]surface.Digest{}, own: map[surface.Key][]byte{}, held: map[surface.Key]bool{}, hidden: map[surface.Key]bool{}}
 }
 
 func (t *table) add(it surface.Item) {
@@ -28,32 +29,50 @@ func (t *table) add(it surface.Item) {
 	}
 }
 
-// ofSurface lets all of s be seen.
-func ofSurface(s *surface.Surface) *table {
+// hold keeps an item from being seen; hidden says that it is for its hidden text.
+func (t *table) hold(k surface.Key, hidden bool) {
+	t.held[k] = true
+	if hidden {
+		t.hidden[k] = true
+	}
+	if k.Kind == surface.Template {
+		t.out = append(t.out, k.Name)
+	}
+}
+
+// ofCheck lets all be seen of a surface without a pin that was not withheld.
+func ofCheck(o *surface.CheckResult) *table {
 	t := newTable()
-	for _, it := range s.Items() {
+	for _, it := range o.Seen.Items() {
 		t.add(it)
+	}
+	for _, k := range o.Withheld {
+		if k.Kind != surface.Server {
+			t.hold(k, true)
+		}
 	}
 	return t
 }
 
 // ofPin lets everything be seen that is approved, whatever the server shows.
-func ofPin(p *surface.Pin, version int64) *table {
+func ofPin(p *surface.Pin, version int64, r surface.Rules) *table {
 	t := newTable()
 	t.version = version
 	for i := range p.Items {
 		it := &p.Items[i]
-		if it.Approved != "" {
-			t.add(surface.Item{Key: it.Key, JSON: []byte(it.Approved), Digest: it.ApprovedDigest()})
-		} else {
-			t.held[it.Key] = true
-			if it.Kind == surface.Template {
-				t.out = append(t.out, it.Name)
-			}
+		switch approved, ok := it.Visible(r); {
+		case ok:
+			t.add(approved)
+		default:
+			t.hold(it.Key, it.Approved != "" || it.HidesText(r))
 		}
 	}
 	return t
 }
+
+// holds reports whether an item is kept from being seen: for its hidden text, or where what
+// is not approved is.
+func (t *table) holds(k surface.Key, enforced bool) bool { return enforced && t.held[k] || t.hidden[k] }
 
 // same reports whether t and u let the same be seen.
 func (t *table) same(u *table) bool {

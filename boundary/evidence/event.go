@@ -30,6 +30,11 @@ func Message(d *gateway.Decision) *ledger.Event {
 	e.Subjects = digests(e.Subjects, ledger.Received, d.Received)
 	e.Subjects = digests(e.Subjects, ledger.Delivered, d.Delivered)
 	e.Subjects = names(e.Subjects, ledger.Principal, d.Principal)
+	if d.Restored > 0 {
+		e.Numbers = append(e.Numbers, ledger.Number{Name: "restored", N: int64(d.Restored)})
+		e.Subjects = digests(e.Subjects, ledger.Asked, d.Asked)
+		e.Subjects = digests(e.Subjects, ledger.Sent, d.Sent)
+	}
 	if d.Repeated > 0 {
 		e.Numbers = append(e.Numbers, ledger.Number{Name: "repeated", N: int64(d.Repeated)})
 	}

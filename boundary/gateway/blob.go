@@ -157,7 +157,7 @@ func (w *walker) dataURI(s string, with *scrub.Scrubber) string {
 
 // checkURI reports whether a data: URI may pass as it is, in a place that is never
 // rewritten.
-func (w *walker) checkURI(s string) bool { return w.dataURI(s, w.keep) == s }
+func (w *walker) checkURI(s string) bool { return w.dataURI(s, w.strict) == s }
 
 // readable returns what a model may read of a blob or data: URI, for a classifier.
 func readable(c []blob.Content) string {

@@ -35,7 +35,8 @@ type call struct {
 	item   surface.Key    // what it is about; without a name if that is nothing a server lists
 	wants  uint32         // of a subscription: bits of changing
 	watched
-	store storeTime
+	store    storeTime
+	restored restoring // of its params; set before it is sent
 
 	revision string // that the request names; "": that of the session
 	born     time.Time
@@ -430,14 +431,22 @@ func (k *call) wireToken() string {
 	return k.token
 }
 
-// edit makes m, the client's request, what the server gets.
-func (k *call) edit(m *wire.Message) error {
-	var e strictjson.Edits
+// edit makes m, the client's request, what the server gets. e has what is changed beside.
+func (k *call) edit(m *wire.Message, e *strictjson.Edits) error {
 	if k.sent != "" {
 		e.Replace(m.Params.Get("_meta").Get("progressToken"), []byte(k.sent))
 	}
-	k.continueTrace(&e, m)
-	return m.Edit(&e)
+	k.continueTrace(e, m)
+	if k.restored.tokens > 0 {
+		k.restored.came = digestOf(m.Params.Raw())
+	}
+	if err := m.Edit(e); err != nil {
+		return err
+	}
+	if k.restored.tokens > 0 {
+		k.restored.went = digestOf(m.Params.Raw())
+	}
+	return nil
 }
 
 // addressed makes m the answer to the call.

@@ -29,6 +29,8 @@ type passage struct {
 	watched *watched   // of the call that it answers; nil if it answers none
 	judged  *judged    // what classifiers have to do with it; nil: nothing
 	store   *storeTime // of the call that it answers; nil if it answers none
+	// restored says what was restored in the request that it answers.
+	restored restoring
 	// revision of the protocol in which it was sent; "": to be guessed from its form.
 	revision string
 
@@ -55,7 +57,8 @@ type inspector struct {
 	cfg    Config
 	lookup func(int64) (raw []byte, known bool) // the client's spelling of the id of a call
 	scrub  scrubberCache
-	keep   *scrub.Scrubber // of definitions and names
+	keep   *scrub.Scrubber // of definitions
+	strict *scrub.Scrubber // of names, whatever becomes of control tokens in texts
 	ids    ids
 	seen   unapproved // what was left out of what the server says of itself
 	quiet  quiet      // of what classifiers say
@@ -65,11 +68,15 @@ type inspector struct {
 func newInspector(cfg Config, lookup func(int64) ([]byte, bool)) (*inspector, error) {
 	in := &inspector{cfg: cfg, lookup: lookup, ids: newIDs(cfg.rand), quiet: quiet{log: cfg.Log}}
 	in.scrub.tokens = cfg.Tokens
-	s, err := in.scrub.of(cfg.MaxChars)
+	s, err := in.scrub.of(cfg.MaxChars, cfg.ControlTokens)
 	if err != nil {
 		return nil, err
 	}
 	in.keep = s.faithful
+	if s, err = in.scrub.of(cfg.MaxChars, scrub.RemoveTokens); err != nil {
+		return nil, err
+	}
+	in.strict = s.faithful
 	return in, nil
 }
 
@@ -104,7 +111,7 @@ func (in *inspector) pass(p passage) *wire.Message {
 	defer h.Release()
 	i := h.Value()
 	i.inspector, i.p = in, p
-	i.w.key, i.w.keep, i.w.lookup, i.w.passages = in.cfg.Key, in.keep, in.lookup, in.cfg.passages
+	i.w.key, i.w.keep, i.w.strict, i.w.scrubs, i.w.lookup, i.w.passages = in.cfg.Key, in.keep, in.strict, &in.scrub, in.lookup, in.cfg.passages
 	return i.decide()
 }
 
@@ -112,7 +119,7 @@ func (in *inspector) pass(p passage) *wire.Message {
 func (in *inspection) forget() {
 	w := &in.w
 	w.reset()
-	w.key, w.keep, w.text, w.llm, w.lookup, w.passages, w.res.Clean = frame.Key{}, nil, nil, nil, nil, nil, scrub.Clean{}
+	w.key, w.keep, w.strict, w.text, w.scrubs, w.llm, w.lookup, w.passages, w.res.Clean = frame.Key{}, nil, nil, nil, nil, nil, nil, nil, scrub.Clean{}
 	in.inspector, in.p, in.row, in.rule, in.d, in.suspect, in.digest, in.marked, in.item = nil, passage{}, nil, Rule{}, Decision{}, suspect{}, nil, false, ID{}
 }
 
@@ -127,7 +134,7 @@ func (in *inspection) decide() *wire.Message {
 	if part == mcpmsg.Result && in.p.method == mcpmsg.CallTool && isCreatedTask(came) {
 		in.row = mcpmsg.CreatedTask()
 	}
-	in.marked = in.row.Mark == mcpmsg.Always || in.p.endsTask(came)
+	in.marked = in.row.Mark == mcpmsg.Always || in.p.endsTask(came) || in.p.restored.tokens > 0
 	if err := in.begin(kind); err != nil {
 		in.cfg.Log.Error("a message of the server could not be inspected: it is withheld", "error", err)
 		return in.instead(nil)
@@ -243,7 +250,7 @@ func (in *inspection) begin(kind string) error {
 	if err != nil {
 		return fmt.Errorf("gateway: no randomness for an evidence id: %w", err)
 	}
-	s, err := in.scrub.of(in.rule.MaxChars)
+	s, err := in.scrub.of(in.rule.MaxChars, in.rule.ControlTokens)
 	if err != nil {
 		return err
 	}
@@ -255,6 +262,7 @@ func (in *inspection) begin(kind string) error {
 	if rule.Profile == Faithful || in.row.Definitions {
 		w.text = s.faithful
 	}
+	w.normalises = w.text == s.mcp
 	w.origin = frame.Origin{Server: in.cfg.Name, Tool: in.p.tool}
 	if in.row.Method == mcpmsg.ReadResource || in.row.Method == mcpmsg.GetPrompt {
 		w.origin.Tool = in.row.Method
@@ -270,6 +278,7 @@ func (in *inspection) begin(kind string) error {
 		ID: id, Time: in.cfg.now(), Server: in.cfg.Name, Tool: in.p.tool, Method: method, Kind: kind, Principal: in.cfg.Principal,
 		Profile: w.text.Policy().Profile.String(), SanitationVersion: scrub.Version, UnicodeVersion: scrub.UnicodeVersion,
 		Released: in.p.released,
+		Restored: in.p.restored.tokens, Asked: in.p.restored.came, Sent: in.p.restored.went,
 	}
 	return nil
 }
@@ -292,6 +301,7 @@ func (in *inspection) walk(root strictjson.Value) finding.Code {
 	}
 	in.withholdCapabilities(root)
 	in.restructure(root)
+	in.explainPartial(root)
 	if in.p.msg.Kind == wire.Response {
 		if code := checkResultType(root.Get("resultType")); code != ok {
 			return code

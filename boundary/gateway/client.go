@@ -51,6 +51,7 @@ func (r *relay) fromClient(ctx context.Context, m *wire.Message) error {
 		return nil
 	}
 	m.ID, m.Alias = a.id, wire.ID{}
+	r.restoreAnswer(m)
 	return r.send(ctx, m)
 }
 
@@ -114,9 +115,14 @@ func (r *relay) forward(ctx context.Context, m *wire.Message, k *call) error {
 		return r.instead(ctx, k, errMismatch.to(k, nil))
 	}
 	k.sending(r.surface.label(k.tool))
-	if err := k.edit(m); err != nil {
+	var e strictjson.Edits
+	k.restored = r.restore(m, &e)
+	if err := k.edit(m, &e); err != nil {
 		m.Release()
 		return r.instead(ctx, k, errUnsent.to(k, nil))
+	}
+	if k.restored.tokens > 0 { // a header may repeat an argument
+		route = cloneRoute(mcpmsg.RouteOf(m.Method, m.Params, headers))
 	}
 	m.ID, m.Alias, m.Claim, m.Route = wire.IntID(k.n), wire.ID{}, nil, route
 	if !r.calls.send(k) { // cancelled, or too late

@@ -62,6 +62,11 @@ func (id ID) String() string { return hex.EncodeToString(id[:]) }
 // Where one decision stands for many messages (see Repeats) there is their number as
 // "repeated", and no digest.
 //
+// Where control tokens that Pellucid had defused were restored on their way to the server there is
+// their number as "restored", with "asked" and "sent", the digests of the params of the request as
+// the client sent them and as the server got them. Of an answer of the client, kind "answer", these
+// are received and delivered.
+//
 // Where a rule of a policy has matched there are
 //
 //	"policy":{"action":"sanitise","rule":"distrusted"},"would":{"action":"hold","rule":"unread"}
@@ -78,7 +83,7 @@ type Decision struct {
 	Server    string
 	Tool      string        // empty: none
 	Method    string        // of the table, else frame.Other
-	Kind      string        // "result", "error", "request", "notification"; "call": a request of the client
+	Kind      string        // "result", "error", "request", "notification"; "call": a request of the client; "answer": of the client
 	Principal string        // whose session it is; not part of the line
 	Wait      time.Duration // how long the Sink may wait for its store; 0: as long as it is set to
 	Verdict   Verdict
@@ -94,6 +99,11 @@ type Decision struct {
 	Findings     []policy.Count
 	NotInspected []policy.Count
 	Withheld     []policy.Count
+
+	Restored int // control tokens that were defused, and are restored in what the server gets
+	// Asked and Sent are digests of the params of the request that was answered, where tokens were
+	// restored in it: as the client sent them, and as the server got them.
+	Asked, Sent frame.Digest
 
 	Released   string          // item of the queue whose result this is, released by a person
 	Validation validate.Result // of structuredContent; zero: there was nothing to judge by
@@ -143,6 +153,10 @@ func (d *Decision) AppendJSON(dst []byte) []byte {
 	dst = appendCounts(dst, "findings", d.Findings)
 	dst = appendCounts(dst, "not_inspected", d.NotInspected)
 	dst = appendCounts(dst, "withheld", d.Withheld)
+	if d.Restored > 0 {
+		dst = strconv.AppendInt(append(dst, `,"restored":`...), int64(d.Restored), 10)
+		dst = appendDigest(appendDigest(dst, "asked", d.Asked), "sent", d.Sent)
+	}
 	if d.Released != "" {
 		dst = appendLabel(dst, "released", d.Released)
 	}

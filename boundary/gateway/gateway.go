@@ -39,15 +39,17 @@ const (
 
 // Config says how one server is wrapped. Its zero value is strict, but Sink has to be set.
 type Config struct {
-	Name    string     // the operator's name of the server; shown if it is a label (frame.IsLabel)
-	Profile Profile    //
-	Frame   frame.Kind // KindFence, KindMeta for tools whose text a program parses, or KindLLM
-	LLM     *LLM       // of KindLLM
-	Framing            // what more is framed than the texts of tools
-	Key     frame.Key  // of the fences
-	Sink    Sink       // gets one record for each decision
-	Log     *slog.Logger
-	Flag    string // " --db X", which the commands in log lines need to find the store; "" where they find it without
+	Name    string  // the operator's name of the server; shown if it is a label (frame.IsLabel)
+	Profile Profile //
+	// ControlTokens is what becomes of control tokens; ProfileTokens: what the profile has.
+	ControlTokens scrub.TokenAction
+	Frame         frame.Kind // KindFence, KindMeta for tools whose text a program parses, or KindLLM
+	LLM           *LLM       // of KindLLM
+	Framing                  // what more is framed than the texts of tools
+	Key           frame.Key  // of the fences
+	Sink          Sink       // gets one record for each decision
+	Log           *slog.Logger
+	Flag          string // " --db X", which the commands in log lines need to find the store; "" where they find it without
 
 	// Observer is told of every session and request; nil: nobody is.
 	Observer Observer

@@ -109,7 +109,7 @@ func (in *inspector) sight(p passage) *scrub.Scrubber {
 	if rule.Profile == Faithful {
 		chars = maxView
 	}
-	s, _ := in.scrub.of(chars)
+	s, _ := in.scrub.of(chars, scrub.ProfileTokens)
 	return s.mcp
 }
 

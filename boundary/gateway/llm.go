@@ -101,7 +101,7 @@ func (in *inspection) promised() *validate.Schema {
 // the schema forbids it, is returned as the member for _meta; nil: there is nothing.
 func (in *inspection) describe(root strictjson.Value) []byte {
 	w := &in.w
-	w.text.Scrub(strings.Join(w.answer, "\n"), &w.res)
+	w.scrubs.again(w.text).Scrub(strings.Join(w.answer, "\n"), &w.res)
 	c := frame.LLMContent{LLMOrigin: w.llm.origin(w.origin), Body: w.res.Clean, Search: w.llm.Search}
 	content := root.Get("structuredContent")
 	own := strictjson.Value{} // the server's, clean

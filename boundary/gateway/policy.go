@@ -78,7 +78,7 @@ func (in *inspection) decides(root strictjson.Value) finding.Code {
 
 // walkAgain scrubs under the profile MCP what was scrubbed under another.
 func (in *inspection) walkAgain(root strictjson.Value) finding.Code {
-	s, err := in.scrub.of(in.rule.MaxChars)
+	s, err := in.scrub.of(in.rule.MaxChars, scrub.ProfileTokens)
 	if err != nil {
 		return finding.Denied // never: they were compiled for the first walk
 	}
@@ -87,7 +87,7 @@ func (in *inspection) walkAgain(root strictjson.Value) finding.Code {
 		return ok
 	}
 	w.reset()
-	w.text, in.d.Profile = s.mcp, scrub.MCP.String()
+	w.text, w.normalises, in.d.Profile = s.mcp, true, scrub.MCP.String()
 	if code := in.validated(in.d.Validation); code != ok { // its notes went with the first walk
 		return code
 	}

@@ -18,13 +18,15 @@ import (
 
 // A Rule is what the operator wants of one tool.
 type Rule struct {
-	Denied   bool          // not listed, and not called
-	Profile  Profile       // DefaultProfile: the server's
-	Frame    frame.Kind    // KindFence, KindMeta, or KindLLM, which needs LLM
-	LLM      *LLM          // of KindLLM: what boundary/rules compiles `frame: llm` to
-	Framing                // of a tool AnyType and StructuredText only
-	MaxChars int           // 0: as the server's
-	Timeout  time.Duration // 0: as the server's
+	Denied  bool    // not listed, and not called
+	Profile Profile // DefaultProfile: the server's
+	// ControlTokens is what becomes of control tokens; ProfileTokens: what the server's has.
+	ControlTokens scrub.TokenAction
+	Frame         frame.Kind    // KindFence, KindMeta, or KindLLM, which needs LLM
+	LLM           *LLM          // of KindLLM: what boundary/rules compiles `frame: llm` to
+	Framing                     // of a tool AnyType and StructuredText only
+	MaxChars      int           // 0: as the server's
+	Timeout       time.Duration // 0: as the server's
 	Validation
 
 	// Unprivileged: its results are delivered even if Config.RequireEvidence asks for a
@@ -41,7 +43,7 @@ type Rule struct {
 
 // own is what applies to what is no tool's.
 func (c *Config) own() Rule {
-	own := Rule{Profile: Faithful, Frame: c.Frame, LLM: c.LLM, Framing: c.Framing, MaxChars: c.MaxChars, Timeout: c.Timeout, Validation: c.Validation}
+	own := Rule{Profile: Faithful, ControlTokens: c.ControlTokens, Frame: c.Frame, LLM: c.LLM, Framing: c.Framing, MaxChars: c.MaxChars, Timeout: c.Timeout, Validation: c.Validation}
 	if c.Profile != DefaultProfile {
 		own.Profile = c.Profile
 	}
@@ -69,6 +71,9 @@ func (c *Config) complete(r *Rule) Rule {
 	if out.Profile == DefaultProfile {
 		out.Profile = own.Profile
 	}
+	if out.ControlTokens == scrub.ProfileTokens {
+		out.ControlTokens = own.ControlTokens
+	}
 	if out.MaxChars == 0 {
 		out.MaxChars = own.MaxChars
 	}
@@ -82,6 +87,8 @@ func (r Rule) check() error {
 	switch {
 	case r.Profile > Faithful:
 		return errors.New("gateway: configuration: unknown profile")
+	case r.ControlTokens > scrub.KeepTokens:
+		return errors.New("gateway: configuration: unknown action for control tokens")
 	case r.Frame > frame.KindLLM:
 		return errors.New("gateway: configuration: unknown kind of frame")
 	case r.Frame == frame.KindLLM && !r.LLM.valid():
@@ -94,38 +101,63 @@ func (r Rule) check() error {
 	return nil
 }
 
-// scrubbers are the compiled profiles for texts of one ceiling.
-type scrubbers struct{ mcp, faithful *scrub.Scrubber }
+// scrubbers are the compiled profiles for texts of one ceiling. again is for text whose values were
+// scrubbed before: it leaves control tokens, which would be defused twice.
+type scrubbers struct{ mcp, faithful, again *scrub.Scrubber }
 
-// scrubberCache keeps those of every ceiling that the rules use. It is safe for
-// concurrent use.
+// scrubberCache keeps those of every ceiling, and of all that is done with control tokens, that the
+// rules use. It is safe for concurrent use.
 type scrubberCache struct {
 	tokens *scrub.TokenTable
 
 	mu   sync.Mutex
-	made map[int]scrubbers // by code points
+	made map[scrubbing]scrubbers
+}
+
+type scrubbing struct {
+	chars  int // of a text
+	tokens scrub.TokenAction
 }
 
 // of returns those for texts of at most chars code points.
-func (c *scrubberCache) of(chars int) (scrubbers, error) {
+func (c *scrubberCache) of(chars int, tokens scrub.TokenAction) (scrubbers, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s, made := c.made[chars]; made {
+	key := scrubbing{chars, tokens}
+	if s, made := c.made[key]; made {
 		return s, nil
 	}
-	var s scrubbers
 	var err error
-	if s.mcp, err = scrub.Compile(scrub.Policy{Profile: scrub.MCP, MaxChars: chars, Tokens: c.tokens}); err == nil {
-		s.faithful, err = scrub.Compile(scrub.Policy{Profile: scrub.Faithful, MaxChars: chars, Tokens: c.tokens})
+	compile := func(p scrub.Profile, tokens scrub.TokenAction) *scrub.Scrubber {
+		s, fault := scrub.Compile(scrub.Policy{Profile: p, MaxChars: chars, Tokens: c.tokens, ControlTokens: tokens})
+		err = errors.Join(err, fault)
+		return s
 	}
+	s := scrubbers{mcp: compile(scrub.MCP, tokens), faithful: compile(scrub.Faithful, tokens), again: compile(scrub.Faithful, scrub.KeepTokens)}
 	if err != nil {
 		return s, fmt.Errorf("gateway: configuration: %w", err)
 	}
 	if c.made == nil {
-		c.made = map[int]scrubbers{}
+		c.made = map[scrubbing]scrubbers{}
 	}
-	c.made[chars] = s
+	c.made[key] = s
 	return s, nil
+}
+
+// again is what treats a text that with has treated before: tokens that are defused stay as they
+// are, and what has become one since is removed.
+func (c *scrubberCache) again(with *scrub.Scrubber) *scrub.Scrubber {
+	if !with.DefusesTokens() {
+		return with
+	}
+	s, err := c.of(with.Policy().MaxChars, scrub.RemoveTokens)
+	switch {
+	case err != nil:
+		return with // never: it differs from with in that alone
+	case with.Policy().Profile == scrub.MCP:
+		return s.mcp
+	}
+	return s.faithful
 }
 
 // allowed leaves denied tools out of a list.

@@ -275,7 +275,7 @@ func (w *walker) cutText(p *piece, spans []scrub.Span) {
 		from = max(from, s.End)
 	}
 	b.WriteString(p.text[from:])
-	p.with.Scrub(b.String(), &w.res)
+	w.scrubs.again(p.with).Scrub(b.String(), &w.res)
 	p.text = w.res.Clean.String()
 	w.note(finding.SplitAcrossBlocks, 1, nil)
 	if p.kind == pieceFramed {

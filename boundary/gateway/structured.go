@@ -52,7 +52,7 @@ func (in *inspection) asText(result strictjson.Value, names ...string) {
 	if content.Kind() == 'n' || in.repeated(blocks, clean) {
 		return
 	}
-	w.text.Scrub(reuse.String(clean), &w.res)
+	w.scrubs.again(w.text).Scrub(reuse.String(clean), &w.res)
 	w.edited = w.edited || w.res.Changed()
 	w.noteEvents()
 	w.path = append(w.path[:len(w.path)-1], step{name: "content"}, step{ordinal: blocks.Len(), element: true}, step{name: "text"})

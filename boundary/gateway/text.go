@@ -60,7 +60,7 @@ func (w *walker) clean(v strictjson.Value, with *scrub.Scrubber) {
 			w.changed = true
 			clean = safe
 		}
-		with.Scrub(clean, &w.res)
+		w.scrubs.again(with).Scrub(clean, &w.res)
 	}
 	if w.changed {
 		w.stopDigest()
@@ -192,9 +192,9 @@ func (w *walker) name(v strictjson.Value) finding.Code {
 		return finding.TooLong
 	}
 	if w.repeats(s) {
-		w.keep.Scrub(s, &w.res)
+		w.strict.Scrub(s, &w.res)
 	} else {
-		w.scrubCounted(s, w.keep)
+		w.scrubCounted(s, w.strict)
 	}
 	if w.res.Changed() || strings.ContainsAny(s, layout) || w.speaks(s) {
 		w.noteEvents()

@@ -19,7 +19,7 @@ import (
 
 // normalised is the scrubber for views of texts of the default ceiling.
 func normalised(t testing.TB) *scrub.Scrubber {
-	s, err := new(scrubberCache).of(0)
+	s, err := new(scrubberCache).of(0, scrub.ProfileTokens)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,9 @@ type walker struct {
 	llm    *LLM // of KindLLM
 	origin frame.Origin
 	text   *scrub.Scrubber // of what servers found elsewhere
-	keep   *scrub.Scrubber // of definitions and names: removals only
+	keep   *scrub.Scrubber // of definitions: nothing is normalised
+	strict *scrub.Scrubber // of names: what it would change is refused
+	scrubs *scrubberCache
 	lookup func(int64) (raw []byte, ok bool)
 
 	passages *mcpmsg.Passages // of capabilities and extensions
@@ -39,6 +41,8 @@ type walker struct {
 	ahead    *earlyDigest // of the text that is cleaned
 	evidence ID
 	digests  bool // of delivered texts are wanted
+
+	normalises bool // text is under the profile mcp, so that names of members are too
 
 	approvedPage bool // contents hold an app that was approved: its page passes as it is
 
@@ -392,6 +396,8 @@ func (w *walker) member(name, v strictjson.Value, rest mcpmsg.Treatment) {
 	code, words := w.name(name), w.words
 	switch {
 	case code != ok:
+	case w.normalises && w.normalName(name.Text()) != name.Text():
+		code = finding.RefusedName // it could become a name of the protocol
 	case isOurs(name):
 		code = finding.ForgedProvenance
 	case string(nameBytes(name)) == "_meta":
@@ -431,11 +437,15 @@ func (w *walker) data(v strictjson.Value, with *scrub.Scrubber) finding.Code {
 			n++
 		}
 	case '{':
+		names := normalNames{object: v}
 		for name, value := range v.Members() {
 			w.path = append(w.path, step{ordinal: n})
 			code := w.name(name)
 			switch {
 			case code != ok:
+			case w.normalises && !names.rename(w, name):
+				w.edits.Remove(value)
+				w.giveUp(finding.RefusedName)
 			case isOurs(name):
 				w.edits.Remove(value)
 				w.giveUp(finding.ForgedProvenance)

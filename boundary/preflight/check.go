@@ -18,7 +18,7 @@ import (
 
 // A Checker checks servers one after the other. It calls no tool of them.
 type Checker struct {
-	Rules surface.Rules
+	Rules surface.Rules // but for Reject: hidden text always rejects
 	// Pins keeps what servers said before; nil: a server is compared with nothing.
 	Pins     surface.PinStore
 	NoPin    bool                                           // Pins is read and not changed
@@ -110,6 +110,7 @@ func (c *Checker) one(ctx context.Context, t *Target) (*Server, *surface.Surface
 // gate is the check that a server passes.
 func (c *Checker) gate(ctx context.Context, t *Target) (*surface.Gate, error) {
 	g := &surface.Gate{Rules: c.Rules, Review: c.Review}
+	g.Rules.Reject = true
 	if t.dump == nil {
 		g.Bare = func(ctx context.Context) (*surface.Surface, error) { return t.collect(ctx, c.Timeout, true) }
 	}

@@ -15,9 +15,11 @@ type Admission struct {
 	Pins policy.Mode // of what differs from its pin: Enforce, Audit or Off
 	// HoldFirst: also the first surface waits for a person; else it is pinned when it
 	// has been checked.
-	HoldFirst   bool
-	Wide        bool // every hidden character is looked for, not only the 151
-	HoldShadows bool // what may be taken for another server's is held, not only told
+	HoldFirst bool
+	Wide      bool // every hidden character is looked for, not only the 151
+	// RejectHidden: hidden text in a definition rejects the server; else its item is withheld.
+	RejectHidden bool
+	HoldShadows  bool // what may be taken for another server's is held, not only told
 	// Descriptions says what becomes of items whose titles, descriptions or instructions read
 	// like orders to a model.
 	Descriptions Descriptions
@@ -47,6 +49,7 @@ var (
 var (
 	firstWords  = []string{"approve", "hold"}
 	shadowWords = []string{"warn", "hold"}
+	hiddenWords = []string{"withhold", "reject"}
 	heldValues  = []bool{false, true}
 )
 
@@ -60,6 +63,7 @@ func (a *Admission) members() []member {
 		{"pins", live, word(&a.Pins, policy.Enforce, Modes.words, Modes.values), "what becomes of what differs from its pin: `enforce` holds it until `pellucid pins approve`, `audit` records it, `off` pins nothing"},
 		{"first", live, word(&a.HoldFirst, false, firstWords, heldValues), "`hold`: also what was never seen waits for a reviewer"},
 		{"wide", live, boolean(&a.Wide, true), "look for every hidden character; `false`: only the 151 of SUSPICIOUS_UNICODE"},
+		{"hidden", live, word(&a.RejectHidden, false, hiddenWords, heldValues), "what becomes of hidden text in what a server says of itself: `withhold` withholds the tool, prompt, resource or template that holds it until `pellucid pins approve`, and of the server's own introduction the text; `reject` refuses the server"},
 		{"shadows", live, word(&a.HoldShadows, false, shadowWords, heldValues), "what becomes of items that may be taken for another server's"},
 		{"descriptions", live, word(&a.Descriptions, WarnOfDescriptions, describedWords, describedValues), "what becomes of items whose titles, descriptions or instructions the wording rules or the local model flag ([surface](surface.md)): `warn` logs and records them, `hold` has them wait for a reviewer too, `off` judges none"},
 		{"timeout", live, duration(&a.Timeout, 2*time.Minute, time.Second, time.Hour), "of a check, without the review"},

@@ -102,9 +102,9 @@ servers:
     frame: llm
     llm: {provider: A B+, grounded: true, source: src, model: {t: m, "u v": ""}}
     tools:
-      "a*": {allow: false, profile: faithful, classify: [], capture: [], capture_of: [passed, dropped]}
+      "a*": {allow: false, profile: faithful, control_tokens: remove, classify: [], capture: [], capture_of: [passed, dropped]}
       t: {llm: {tag: other-response, model: ""}}
-  two: {url: env:KEYED_URL, headers: {authorization: file:/run/secrets/search, X-B: c}, transport: sse, fence: [prompts, any-type], structured: text, tools: {q: {fence: [], structured: keep}}, admission: {pins: audit, wide: true, timeout: 90s}}
+  two: {url: env:KEYED_URL, headers: {authorization: file:/run/secrets/search, X-B: c}, transport: sse, fence: [prompts, any-type], structured: text, tools: {q: {fence: [], structured: keep}}, control_tokens: keep, admission: {pins: audit, wide: true, hidden: reject, timeout: 90s}}
   github: {mcp_json: ~/.config/claude/claude_desktop_config.json}
 exceptions:
   - {server: one, code: nfkc, until: 2026-12-31T01:00:00.5+01:00, why: "x \u0007"}

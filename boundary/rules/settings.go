@@ -12,6 +12,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 const (
@@ -26,6 +27,7 @@ const (
 type settings struct {
 	denied      bool
 	profile     gateway.Profile
+	tokens      scrub.TokenAction
 	frame       frame.Kind
 	framing     gateway.Framing
 	validation  gateway.Validation
@@ -62,6 +64,8 @@ var (
 	// Frames are the kinds of frame of a tool's text, Profiles the ways to scrub it.
 	Frames   = Words[frame.Kind]{[]string{"fence", "meta", "llm"}, []frame.Kind{frame.KindFence, frame.KindMeta, frame.KindLLM}}
 	Profiles = Words[gateway.Profile]{[]string{"faithful", "mcp"}, []gateway.Profile{gateway.Faithful, gateway.MCP}}
+	// tokenActions are what becomes of control tokens; what is not said is the profile's.
+	tokenActions = Words[scrub.TokenAction]{[]string{"defuse", "remove", "keep"}, []scrub.TokenAction{scrub.DefuseTokens, scrub.RemoveTokens, scrub.KeepTokens}}
 	// Modes are those of a check that runs before the delivery.
 	Modes = Words[policy.Mode]{[]string{"enforce", "audit", "off"}, []policy.Mode{policy.Enforce, policy.Audit, policy.Off}}
 
@@ -85,6 +89,7 @@ func (s *settings) members(r *Rules, at level) []member {
 	}
 	out = append(out, []member{
 		{"profile", live, word(&s.profile, gateway.Faithful, Profiles.words, Profiles.values), "how text is scrubbed: `faithful` (removals only), or `mcp` (the text becomes NFKC too, which changes digits, fractions and some scripts) ([scrub](scrub.md))"},
+		{"control_tokens", live, word(&s.tokens, scrub.ProfileTokens, tokenActions.words, tokenActions.values), "what becomes of control tokens: `defuse` makes look-alikes of their delimiters, and restores them in what a client sends; `remove` removes them; `keep` leaves them, which is a deviation that is logged and recorded; default: `faithful` defuses and `mcp` removes ([scrub](scrub.md))"},
 		{"frame", live, word(&s.frame, frame.KindFence, Frames.words, Frames.values), "`fence` puts the text of tools between tags; `meta` marks it in `_meta` only, for programs that parse it; `llm` puts it into the envelope of text that an external language model has written ([frame](frame.md))"},
 		{"fence", live, fence(&s.framing, at), "what is put between tags beside the text of tools: what is read of resources, messages of prompts, and with `any-type` also text of resources that a program parses, as JSON and HTML; `all` is each of these ([Framing](#framing))"},
 		{"structured", live, word(&s.framing.StructuredText, false, structuredWords, []bool{false, true}), "`text` delivers structured content as JSON between tags, and takes `outputSchema` from the tools"},
@@ -227,7 +232,7 @@ func isToolKey(s string) bool { return s != "" && len(s) <= maxToolName }
 func (c *compiler) tool(s settings, p place) *Tool {
 	t := &Tool{
 		Rule: gateway.Rule{
-			Denied: s.denied, Profile: s.profile, Frame: s.frame, Framing: s.framing, MaxChars: s.maxChars,
+			Denied: s.denied, Profile: s.profile, ControlTokens: s.tokens, Frame: s.frame, Framing: s.framing, MaxChars: s.maxChars,
 			Timeout: s.timeout, Validation: s.validation, Hold: s.hold, Unprivileged: !s.privileged,
 			Capture: NewCapture(s.capture, s.captureOf),
 		},

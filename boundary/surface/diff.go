@@ -208,7 +208,8 @@ func hiddenIn(it Item) (paths []string) {
 	if doc.Reset(it.JSON, itemLimits) != nil {
 		return nil
 	}
-	in := &inspector{wide: true, out: new(Inspection), key: it.Key}
+	in := newInspector(Rules{}, len(it.JSON))
+	in.key = it.Key
 	walk(doc.Root(), nil, in.visit)
 	for _, h := range in.out.Hits {
 		paths = append(paths, h.Path)

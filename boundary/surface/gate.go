@@ -48,6 +48,11 @@ type CheckResult struct {
 	// Offered are the items that were pinned now because a client with more capabilities
 	// than any before is offered them.
 	Offered []Key
+	// Withheld are the items in which pass 1 has found hidden text that no reviewer has
+	// accepted. Of the server's own introduction only the text is withheld.
+	Withheld []Key
+	// Seen is the surface without them.
+	Seen *Surface
 	// Why is a *HiddenTextError or a *RejectedError of what was rejected.
 	Why error
 
@@ -56,24 +61,31 @@ type CheckResult struct {
 
 // Check judges a surface. The first that is clean is pinned. Of a server that has a
 // pin, what differs is held and only the rest is judged, so that one changed tool
-// does not take away the others. The error is ctx's or the store's: nobody may see
+// does not take away the others. An item in which text is hidden is held in the same
+// way, also of a first surface. The error is ctx's or the store's: nobody may see
 // anything then. spec: surface/7
 func (g *Gate) Check(ctx context.Context, server, transport string, s *Surface) (*CheckResult, error) {
 	o := &CheckResult{Conclusion: Clean, Inspection: s.Inspect(g.Rules)}
-	first := true
 	if g.Pins != nil {
 		var err error
 		if o.Admission, err = g.Pins.Admit(ctx, server, transport, s); err != nil {
 			return nil, err
 		}
-		first = o.Admission.First
 	}
-	if first && o.Inspection.Err() != nil || !first && o.hiddenInLive() {
+	first := o.first()
+	if o.rejectsHidden(g.Rules, s) {
 		o.Conclusion, o.Why = Rejected, o.Inspection.Err()
 		return o, nil
 	}
-	judged := s
+	o.withhold(g.Rules, s)
+	if len(o.Withheld) > 0 {
+		o.Conclusion = Differs
+	}
+	judged := o.Seen
 	if !first {
+		if err := g.suspend(ctx, server, transport, s, o); err != nil {
+			return nil, err
+		}
 		if err := g.offered(ctx, s, o); err != nil {
 			return nil, err
 		}
@@ -96,23 +108,22 @@ func (g *Gate) Check(ctx context.Context, server, transport string, s *Surface) 
 	if !first || g.Pins == nil {
 		return o, nil
 	}
-	pin := g.Pins.Pin
+	pin := func() error { return g.Pins.pin(ctx, server, transport, s, o.Seen) }
 	if g.HoldFirst {
-		pin = g.Pins.hold
+		pin = func() error { return g.Pins.hold(ctx, server, transport, s) }
 	}
-	switch err := pin(ctx, server, transport, s); {
+	switch err := pin(); {
 	case errors.Is(err, ErrPinned): // another replica was faster: what it has pinned counts
 		return g.Check(ctx, server, transport, s)
 	case err != nil:
 		return nil, err
-	case g.HoldFirst:
+	case g.HoldFirst || len(o.Withheld) > 0:
 		if o.Admission, err = g.Pins.Admit(ctx, server, transport, s); err != nil {
 			return nil, err
 		}
 		o.Conclusion = Differs
-		return o, nil
 	}
-	o.Pinned = true
+	o.Pinned = !g.HoldFirst
 	return o, nil
 }
 
@@ -155,16 +166,71 @@ func (g *Gate) review(ctx context.Context, server, transport string, s *Surface,
 	return nil
 }
 
-// hiddenInLive reports whether pass 1 has found something that would be seen.
-func (o *CheckResult) hiddenInLive() bool {
-	for i := range o.Inspection.Hits {
-		h := &o.Inspection.Hits[i]
-		// What no item has, as a cursor, is nobody's to hold.
-		if st := o.Admission.State(h.Key); st == "" || st.Live() {
+// first reports whether the server has no pin.
+func (o *CheckResult) first() bool { return o.Admission == nil || o.Admission.First }
+
+// state is that of an item of a server that has a pin; "" otherwise.
+func (o *CheckResult) state(k Key) State {
+	if o.first() {
+		return ""
+	}
+	return o.Admission.State(k)
+}
+
+// rejectsHidden reports whether the hidden text rejects the server. What stands in no item, as
+// in a cursor, cannot be held by itself.
+func (o *CheckResult) rejectsHidden(r Rules, s *Surface) bool {
+	for k := range o.Inspection.keys {
+		_, isItem := s.Item(k)
+		nameless := k.Kind > List && k.Name == "" // left out for its form
+		if r.Reject && o.state(k) != Blocked || !isItem && !nameless {
 			return true
 		}
 	}
-	return o.Inspection.More > 0
+	return false
+}
+
+// withhold separates the items in which text is hidden from those that may be seen. A reviewer
+// who has approved an item has seen its hidden text spelled out.
+func (o *CheckResult) withhold(r Rules, s *Surface) {
+	seen := *s
+	seen.items = nil
+	for _, it := range s.items {
+		if o.Inspection.touches(it.Key) && o.state(it.Key) != Approved {
+			o.Withheld = append(o.Withheld, it.Key)
+			if it.Kind != Server {
+				continue
+			}
+			it = it.withoutHidden(r)
+		}
+		seen.items = append(seen.items, it)
+	}
+	seen.print = fingerprintOf(seen.items)
+	o.Seen = &seen
+}
+
+// suspend holds the items in which text is hidden and which only their first use has approved,
+// under other rules.
+func (g *Gate) suspend(ctx context.Context, server, transport string, s *Surface, o *CheckResult) error {
+	instead := map[Key]string{}
+	for _, k := range o.Withheld {
+		if o.state(k) == Pinned {
+			it, _ := find(o.Seen.items, k) // the server's own introduction is not left out
+			instead[k] = string(it.JSON)
+		}
+	}
+	if len(instead) == 0 {
+		return nil
+	}
+	if _, err := g.Pins.suspend(ctx, server, instead); err != nil {
+		return err
+	}
+	a, err := g.Pins.Admit(ctx, server, transport, s)
+	if err == nil {
+		a.news = o.Admission.news
+		o.Admission = a
+	}
+	return err
 }
 
 // untouched is what was pinned with the server and judged by no person since. It is

@@ -4,6 +4,7 @@ package surface
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -68,7 +69,6 @@ func TestGate(t *testing.T) {
 		want string
 	}{
 		{"flagged by the reviewer", []string{a, tool("b", "poison")}, "rejected: asked"},
-		{"hidden text is never asked about", []string{a, hidden}, "rejected:"},
 		{"first", []string{a, b}, "clean:a,b asked"},
 		{"second boot", []string{a, b}, "clean:a,b"},
 		{"another order", []string{b, a}, "clean:a,b"},
@@ -106,6 +106,7 @@ func TestGate(t *testing.T) {
 	}
 	// Hidden text that was pinned under other rules rejects, until a person allows it.
 	loose := newGate()
+	loose.Rules.Reject = true
 	s := surfaceOf(t, a, hidden)
 	if err := loose.Pins.Pin(t.Context(), "srv", "cmd", s); err != nil {
 		t.Fatal(err)
@@ -120,8 +121,89 @@ func TestGate(t *testing.T) {
 	if _, got := loose.check(t, a, hidden); got != "clean:a,b asked" {
 		t.Error(got)
 	}
-	if _, got := loose.check(t, a, tool("b", "Second.\u200b!")); got != "changed:a" {
+	if _, got := loose.check(t, a, tool("b", "Second.\u200b!")); got != "rejected:" {
 		t.Error(got)
+	}
+}
+
+// TestGateWithholds: hidden text withholds its item from the first check on, and no reviewing
+// model sees it. A reviewer who approves the item accepts it as it is.
+func TestGateWithholds(t *testing.T) {
+	a, hidden := tool("a", "First."), tool("b", "Second.\u200b")
+	g := newGate()
+	for _, want := range []string{"changed:a asked", "changed:a"} {
+		o, got := g.check(t, a, hidden)
+		if got != want || len(o.Withheld) != 1 || o.Withheld[0] != (Key{Tool, "b"}) || o.Why != nil {
+			t.Errorf("%s, %+v, want %s", got, o, want)
+		}
+		for _, q := range g.asked.questions {
+			if strings.Contains(q.User, "Second.") {
+				t.Error("the model was asked about what is withheld")
+			}
+		}
+	}
+	strict := Gate{Rules: Rules{Reject: true}, Pins: g.Pins}
+	if o, err := strict.Check(t.Context(), "srv", "cmd", surfaceOf(t, a, hidden)); err != nil || o.Conclusion != Rejected {
+		t.Errorf("%+v, %v: what waits is not rejected", o, err)
+	}
+	it, _ := surfaceOf(t, hidden).Item(Key{Tool, "b"})
+	if err := g.Pins.Approve(t.Context(), "srv", it.Key, it.Digest, "me"); err != nil {
+		t.Fatal(err)
+	}
+	if _, got := g.check(t, a, hidden); got != "clean:a,b" {
+		t.Error(got)
+	}
+	if _, got := g.check(t, a, tool("b", "Second.\u200b!")); got != "changed:a" {
+		t.Error(got)
+	}
+	// What stands in no item rejects all the same, and an entry without a name harms no other.
+	const page = `{"initialize":{"protocolVersion":"2025-06-18"},"tools/list":[{"tools":[%s]%s},{"tools":[]}]}`
+	for _, tt := range []struct{ entry, beside, want string }{
+		{a, `,"nextCursor":"n\u200b"`, "rejected:"},
+		{a + `,{"description":"no\u200b name"}`, `,"nextCursor":"n"`, "clean:a asked"},
+	} {
+		if _, got := newGate().checkAll(t, parse(t, fmt.Appendf(nil, page, tt.entry, tt.beside))); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.beside, got, tt.want)
+		}
+	}
+	// Under rules by which it was not found before, a pinned item is held.
+	old := newGate()
+	if err := old.Pins.Pin(t.Context(), "srv", "cmd", surfaceOf(t, a, hidden)); err != nil {
+		t.Fatal(err)
+	}
+	if o, got := old.check(t, a, hidden); got != "changed:a asked" || o.Admission.State(Key{Tool, "b"}) != Pending {
+		t.Error(got)
+	}
+}
+
+// TestGateIntroduction: of what a server says of itself only the text that hides something goes.
+func TestGateIntroduction(t *testing.T) {
+	for _, tt := range []struct{ said, approved string }{
+		{`"instructions":"Use\u200b it.","serverInfo":{"name":"n","version":"1"}`, `{"serverInfo":{"name":"n","version":"1"}}`},
+		{`"instructions":"Use it.","serverInfo":{"name":"n","version":"1","title":"N\u202e"}`, `{"instructions":"Use it.","serverInfo":{"name":"n","version":"1"}}`},
+		{`"instructions":"Use it.","serverInfo":{"name":"n\u200b","version":"1","title":"N"}`, `{"instructions":"Use it."}`},
+		{`"instructions":"Use it.","capabilities":{"experimental":{"x":{"a\u200b":1}},"y":{"b":"c"}}`, `{"capabilities":{"y":{"b":"c"}},"instructions":"Use it."}`},
+	} {
+		s := parse(t, fmt.Appendf(nil, `{"initialize":{"protocolVersion":"2025-06-18",%s},"tools/list":[{"tools":[%s]}]}`, tt.said, tool("a", "First.")))
+		g := newGate()
+		for range 2 {
+			o, got := g.checkAll(t, s)
+			if !strings.HasPrefix(got, "changed:a") || string(o.Admission.approvedJSON(Key{Kind: Server})) != tt.approved {
+				t.Errorf("%s: %s, approved %s, want %s", tt.said, got, o.Admission.approvedJSON(Key{Kind: Server}), tt.approved)
+			}
+		}
+		// The same without pins, and for what was pinned before.
+		o, err := new(Gate).Check(t.Context(), "srv", "cmd", s)
+		if hello, _ := o.Seen.Item(Key{Kind: Server}); err != nil || string(hello.JSON) != tt.approved {
+			t.Errorf("%s: %s, %v", tt.said, hello.JSON, err)
+		}
+		old := newGate()
+		if err := old.Pins.Pin(t.Context(), "srv", "cmd", s); err != nil {
+			t.Fatal(err)
+		}
+		if o, _ := old.checkAll(t, s); string(o.Admission.approvedJSON(Key{Kind: Server})) != tt.approved {
+			t.Errorf("%s: pinned before: %s", tt.said, o.Admission.approvedJSON(Key{Kind: Server}))
+		}
 	}
 }
 

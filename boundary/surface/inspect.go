@@ -43,6 +43,7 @@ type Inspection struct {
 	More  int     // hits beyond those
 	Blobs []Place // not inspected: data URIs that hold no text
 	size  int     // of all answers
+	keys  map[Key]bool
 }
 
 // A HiddenTextError rejects a surface in which text is hidden.
@@ -71,20 +72,16 @@ func (in *Inspection) Err() error {
 }
 
 // touches reports whether hidden text stands in the item.
-func (in *Inspection) touches(k Key) bool {
-	for i := range in.Hits {
-		if in.Hits[i].Key == k {
-			return true
-		}
-	}
-	return in.More > 0
-}
+func (in *Inspection) touches(k Key) bool { return in.keys[k] }
 
 // Rules shape pass 1. The zero value looks for every character that a reader does not
 // see, but for those that an emoji or a language needs; with Narrow only for the 151 code
 // points of SUSPICIOUS_UNICODE.
 type Rules struct {
 	Narrow bool
+	// Reject rejects a server in whose surface text is hidden. Otherwise only the item is
+	// withheld, and of the server's own introduction only the text.
+	Reject bool
 	// DangerouslyAllow lists the digests of items whose hidden text a person has seen
 	// and accepts. Any change of such an item ends that.
 	DangerouslyAllow []Digest
@@ -104,7 +101,7 @@ func mustCompile(p scrub.Policy) *scrub.Scrubber {
 // cursors and the text inside data URIs among them, on the raw text. It costs too
 // little to be remembered, so it is done at every start. spec: surface/5
 func (s *Surface) Inspect(r Rules) *Inspection {
-	in := &inspector{wide: !r.Narrow, out: &Inspection{size: s.size}}
+	in := newInspector(r, s.size)
 	for _, it := range s.items {
 		if slices.Contains(r.DangerouslyAllow, it.Digest) {
 			in.allowed = append(in.allowed, it.Key)
@@ -114,6 +111,10 @@ func (s *Surface) Inspect(r Rules) *Inspection {
 		in.answer(a)
 	}
 	return in.out
+}
+
+func newInspector(r Rules, size int) *inspector {
+	return &inspector{wide: !r.Narrow, out: &Inspection{size: size}}
 }
 
 type inspector struct {
@@ -250,6 +251,10 @@ func (in *inspector) check(text string, t *trail, isName bool, within string) {
 	if in.result.Refused == 0 || slices.Contains(in.allowed, in.key) {
 		return
 	}
+	if in.out.keys == nil {
+		in.out.keys = map[Key]bool{}
+	}
+	in.out.keys[in.key] = true
 	if len(in.out.Hits) == maxHits {
 		in.out.More++
 		return

@@ -141,7 +141,8 @@ func IsBookkeeping(name string, v strictjson.Value) bool { return isBookkeeping(
 
 // Inspect is pass 1 over one item.
 func (it Item) Inspect(r Rules) *Inspection {
-	in := &inspector{wide: !r.Narrow, key: it.Key, out: &Inspection{size: len(it.JSON)}}
+	in := newInspector(r, len(it.JSON))
+	in.key = it.Key
 	if slices.Contains(r.DangerouslyAllow, it.Digest) {
 		in.allowed = []Key{it.Key}
 	}

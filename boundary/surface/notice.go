@@ -57,12 +57,21 @@ func (p *Pin) notice(it Item) (dirty bool) {
 // Suspend takes back what only the first use has approved: the items wait for a
 // person. It returns how many there were to take back.
 func (p *Pins) Suspend(ctx context.Context, server string, keys ...Key) (taken int, err error) {
+	instead := map[Key]string{}
+	for _, k := range keys {
+		instead[k] = ""
+	}
+	return p.suspend(ctx, server, instead)
+}
+
+// suspend is Suspend; instead has by key the version that may be seen meanwhile, "" for none.
+func (p *Pins) suspend(ctx context.Context, server string, instead map[Key]string) (taken int, err error) {
 	err = p.change(ctx, PinChange{Server: server, Act: ActSuspend}, func(pin *Pin) (bool, error) {
 		taken = 0
 		if pin == nil {
 			return false, ErrNotPinned
 		}
-		for _, k := range keys {
+		for k, version := range instead {
 			it := pin.Item(k)
 			if it == nil || it.Approved == "" || it.byHand {
 				continue
@@ -70,7 +79,7 @@ func (p *Pins) Suspend(ctx context.Context, server string, keys ...Key) (taken i
 			if it.Pending == "" {
 				it.Pending = it.Approved
 			}
-			it.Approved = ""
+			it.Approved = version
 			taken++
 		}
 		return taken > 0, nil

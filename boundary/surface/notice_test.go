@@ -136,7 +136,7 @@ func TestHoldFirst(t *testing.T) {
 		t.Errorf("%+v, %v", o, err)
 	}
 	hidden := surfaceOf(t, tool("a", "A\u200b."))
-	if o, err := (&Gate{Pins: NewPins(newMemory(), nil), HoldFirst: true}).Check(ctx, "s", "t", hidden); err != nil || o.Conclusion != Rejected {
+	if o, err := (&Gate{Pins: NewPins(newMemory(), nil), HoldFirst: true, Rules: Rules{Reject: true}}).Check(ctx, "s", "t", hidden); err != nil || o.Conclusion != Rejected {
 		t.Errorf("%+v, %v", o, err)
 	}
 }

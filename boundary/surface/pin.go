@@ -75,6 +75,21 @@ func (p *PinnedItem) State() State {
 	return Pinned
 }
 
+// Visible returns the version that may be seen. Where pass 1 finds hidden text in it, ok is
+// false until a reviewer has approved it.
+func (p *PinnedItem) Visible(r Rules) (it Item, ok bool) {
+	if p.Approved == "" {
+		return Item{}, false
+	}
+	it = p.approved()
+	return it, p.byHand || it.Inspect(r).Err() == nil
+}
+
+// HidesText reports whether pass 1 finds hidden text in the version that waits, or is blocked.
+func (p *PinnedItem) HidesText(r Rules) bool {
+	return p.Pending != "" && p.pending().Inspect(r).Err() != nil
+}
+
 func (p *PinnedItem) pending() Item  { return newItem(p.Key, []byte(p.Pending)) }
 func (p *PinnedItem) approved() Item { return newItem(p.Key, []byte(p.Approved)) }
 

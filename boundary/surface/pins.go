@@ -189,7 +189,19 @@ func (p *Pins) Admit(ctx context.Context, server, transport string, s *Surface) 
 // Pin approves everything that a server says, the first time. ErrPinned: it has a
 // pin, so that only Approve may let more through.
 func (p *Pins) Pin(ctx context.Context, server, transport string, s *Surface) error {
-	return p.first(ctx, server, newPin(server, transport, s, p.now()), s.Fingerprint())
+	return p.pin(ctx, server, transport, s, s)
+}
+
+// pin is Pin of a surface of which only seen is approved; the rest waits for a reviewer.
+func (p *Pins) pin(ctx context.Context, server, transport string, s, seen *Surface) error {
+	pin := newPin(server, transport, s, p.now())
+	for i := range pin.Items {
+		it := &pin.Items[i]
+		if approved, _ := seen.Item(it.Key); string(approved.JSON) != it.Approved {
+			it.Pending, it.Approved = it.Approved, string(approved.JSON)
+		}
+	}
+	return p.first(ctx, server, pin, s.Fingerprint())
 }
 
 // hold pins a server of which nothing is approved: every item waits for a person. It

@@ -62,6 +62,8 @@ const (
 	Delivered Role = "delivered" // bytes as they went to the client
 	Held      Role = "held"      // bytes that wait, or waited
 	Call      Role = "call"      // the question that was answered
+	Asked     Role = "asked"     // params of a request, as the client sent them
+	Sent      Role = "sent"      // the same as the server got them
 	Principal Role = "principal" // whose call it was
 	By        Role = "by"        // the person who decided
 	Surface   Role = "surface"   // what a server says of itself
@@ -75,7 +77,7 @@ const (
 	NoContent Role = "none"      // stands alone where there was no content: its digest is that of the id
 )
 
-var roles = []Role{Received, Delivered, Held, Call, Principal, By, Surface, Item, Approved, Record, Rules, Input, Output, KeyRole, NoContent}
+var roles = []Role{Received, Delivered, Held, Call, Asked, Sent, Principal, By, Surface, Item, Approved, Record, Rules, Input, Output, KeyRole, NoContent}
 
 // A Subject is some content that the event was about, by its plain digest.
 type Subject struct {

@@ -13,6 +13,8 @@ type hit struct {
 	tok        *Token
 	start, end uint32
 	left       bool
+	plain      bool // the text spells it to the letter
+	inCode     bool // it stands where source code has a name
 	spared     bool // it stands in a sequence in which it stays
 }
 
@@ -29,9 +31,13 @@ func (m *matcher) closeLine(t *opener, x symbol) bool {
 	if tok == nil {
 		return false
 	}
+	if !claimsRole(tok, word[from:]) {
+		return false
+	}
 	h := hit{tok: tok, start: word[from].start, end: x.end}
-	honest := m.honest(h, x.start) || !claimsRole(tok, word[from:])
-	if !m.decide(RoleMarker, h, honest, tok.spells(m.src[h.start:h.end])) {
+	h.plain = m.src[h.start:h.end] == tok.Text
+	exact := h.plain || m.src[h.start:x.start] == tok.Text[:len(tok.Text)-1] // the colon may be a wide one
+	if !m.decide(RoleMarker, h, exact) {
 		return false
 	}
 	m.syms = m.syms[:t.at+from]
@@ -42,48 +48,92 @@ func (m *matcher) closeLine(t *opener, x symbol) bool {
 	return true
 }
 
-// take removes the token that began at open[k] and ends with x, or leaves it.
+// take acts on the token that began at open[k] and ends with x, or leaves it.
 func (m *matcher) take(k int, x symbol, tok *Token) {
 	t := m.open[k]
 	h := hit{tok: tok, start: m.syms[t.at].start, end: x.end}
 	class := ControlToken
+	how := disguised
 	if tok.kind == asHeading {
-		class = RoleMarker
+		class, how = RoleMarker, m.headingSpelled(h, x)
+	} else {
+		how = m.spelledHow(h, len(m.syms)-t.at+1)
 	}
-	got := m.src[h.start:h.end]
-	if strings.IndexByte(got, '&') >= 0 {
-		got = angles.Replace(got)
-	}
-	exact := tok.spells(got)
-	honest := m.honest(h, x.start)
-	if !honest && tok.Exact && !exact && isASCII(got) && len(got) == len(m.syms)-t.at+1 && !(tok.Treatment == Ambiguous && oddCase(got, tok.Text)) {
-		m.kill() // plain letters of another case, or others: no tokenizer knows it
-		return
-	}
-	if !m.decide(class, h, honest, exact) {
+	h.plain = how == toTheLetter
+	h.inCode = h.plain && m.inCode(h)
+	if how == otherwise || !m.decide(class, h, how != disguised) {
 		m.kill()
 		return
 	}
 	m.syms, m.open, m.lineStart = m.syms[:t.at], m.open[:k], t.lineStart
 }
 
-// honest reports whether the faithful profile leaves h, whose word ends at end: it leaves
-// a token that only the mcp profile removes where its word is spelled in ASCII alone. The
-// colon behind the word may be a wide one, which Chinese and Japanese are written with.
-func (m *matcher) honest(h hit, end uint32) bool {
-	word := m.src[h.start:end]
-	return m.narrow && h.tok.Treatment == RemoveMCP && isASCII(word) && strings.IndexByte(word, '&') < 0
+// How a text spells a token that it shows.
+const (
+	disguised    = iota
+	toTheLetter  // as a tokenizer reads it
+	withEntities // … with its angles as references, as HTML needs them
+	otherwise    // in plain ASCII, but in another case: no tokenizer knows it
+)
+
+// spelledHow says how the text spells h, which has n symbols.
+func (m *matcher) spelledHow(h hit, n int) int {
+	if _, ok := m.table.plainForm(m.src, int(h.start)); ok {
+		return toTheLetter
+	}
+	got := m.src[h.start:h.end]
+	if strings.IndexByte(got, '&') >= 0 {
+		if got = angles.Replace(got); m.isPlain(got) {
+			return withEntities
+		}
+		return disguised
+	}
+	if flat := withoutBreaks(got); isASCII(flat) && len(flat) == n && !m.isPlain(flat) {
+		return otherwise
+	}
+	return disguised
 }
 
-// decide notes h if it is honest, keeps it for the moment, or cuts it. It reports whether
-// it cut it.
-func (m *matcher) decide(c Class, h hit, honest, exact bool) bool {
+// isPlain reports whether text is a token to the letter.
+func (m *matcher) isPlain(text string) bool {
+	_, ok := m.table.plainForm(text, 0)
+	return ok
+}
+
+// headingSpelled is spelledHow for a heading that ends with x.
+func (m *matcher) headingSpelled(h hit, x symbol) int {
+	got, text := m.src[h.start:h.end], h.tok.Text
+	word := text[len("### ") : len(text)-1]
+	before, spells := strings.CutSuffix(m.src[h.start:x.start], word)
 	switch {
-	case honest:
-		m.left(c, h.start, h.end)
+	case strings.HasSuffix(got, text):
+		return toTheLetter
+	case spells && strings.Trim(before, "# \t\r\n") == "":
+		return withEntities
+	case isASCII(got) && strings.IndexByte(got, '&') < 0 && strings.EqualFold(got[len(got)-1-len(word):len(got)-1], word):
+		return otherwise
+	}
+	return disguised
+}
+
+func withoutBreaks(s string) string {
+	if strings.IndexByte(s, '\n') < 0 && strings.IndexByte(s, '\r') < 0 {
+		return s
+	}
+	return strings.NewReplacer("\r", "", "\n", "").Replace(s)
+}
+
+// decide keeps h for the moment, defuses it, or cuts it. It reports whether it cut it.
+func (m *matcher) decide(c Class, h hit, exact bool) bool {
+	changed := touched(m.changed, int(h.start), int(h.end))
+	switch {
 	case m.keeps(h, exact):
 		h.left = true
 		m.hits = append(m.hits, h)
+	case m.defuses && h.plain && !changed:
+		m.hits = append(m.hits, h)
+		m.plain = append(m.plain, Edit{Class: c, Start: int(h.start), End: int(h.end)})
+		m.count++
 	default:
 		m.cut(c, h)
 		return true
@@ -91,10 +141,46 @@ func (m *matcher) decide(c Class, h hit, honest, exact bool) bool {
 	return false
 }
 
-// keeps reports whether an ambiguous token stays for the moment: it does where
-// the text spells it plainly, as honest text does. spec: scrub/4.5
+// keeps reports whether a token stays for the moment that honest text spells too: it does
+// where the text spells it plainly, as honest text does. spec: scrub/4.5
 func (m *matcher) keeps(h hit, exact bool) bool {
-	return h.tok.Treatment == Ambiguous && exact && !m.all && !touched(m.changed, int(h.start), int(h.end))
+	honest := h.inCode || h.tok.Treatment == Ambiguous || m.narrow && h.tok.Treatment == RemoveMCP
+	return honest && exact && !m.all && !touched(m.changed, int(h.start), int(h.end))
+}
+
+// inCode reports whether h stands where source code has an index, as in calls[CALL_ID], or a
+// type argument, as in Promise<tool_result>. spec: scrub/4.3
+func (m *matcher) inCode(h hit) bool {
+	if h.start == 0 || m.src[h.start+1] == '/' {
+		return false
+	}
+	before, behind := m.src[:h.start], m.src[h.end:]
+	last := before[len(before)-1]
+	switch name := m.src[h.start+1 : h.end-1]; {
+	case h.tok.kind == inBrackets && (last == ']' || last == ')' || identifier(last)):
+		isIndex := !strings.HasPrefix(behind, "{") && !strings.HasPrefix(behind, "[{")
+		return isIndex && (len(m.hits) == 0 || m.hits[len(m.hits)-1].end != h.start)
+	case h.tok.kind == inAngles && (identifier(last) || strings.HasSuffix(before, "::")):
+		return strings.IndexFunc(name, func(r rune) bool { return r >= 0x80 || !identifier(byte(r)) }) < 0 && behindArguments(behind)
+	}
+	return false
+}
+
+func identifier(c byte) bool { return letter(c) || '0' <= c && c <= '9' || c == '_' }
+
+// behindArguments reports whether s stands behind the type arguments of source code: it
+// begins with an operator, or with a name that one follows.
+func behindArguments(s string) bool {
+	if s != "" && strings.IndexByte("(),;>{}]&*?:=.", s[0]) >= 0 || strings.HasPrefix(s, "[]") {
+		return true
+	}
+	n := skipBlanks(s, 0)
+	name := n
+	for n < len(s) && identifier(s[n]) {
+		n++
+	}
+	n = skipBlanks(s, n)
+	return name > 0 && n < len(s) && strings.IndexByte("(),;{=&*?|", s[n]) >= 0
 }
 
 // crosses reports whether [start, end) holds a part of two texts.
@@ -112,34 +198,6 @@ func touched(events []Edit, start, end int) bool {
 
 // angles are how HTML writes the angles of honest text.
 var angles = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;lt;", "<", "&amp;gt;", ">", "&#60;", "<", "&#62;", ">", "&lt", "<", "&gt", ">")
-
-// spells reports whether got is the token's text to the letter. Of a token that
-// stands for any number, the digits may be others; the blank in a prefix may be any white
-// space, as between the attributes of XML.
-func (t *Token) spells(got string) bool {
-	if got == t.Text || t.kind == asPrefix && strings.Join(strings.Fields(got), " ") == t.Text {
-		return true
-	}
-	if t.stem == 0 || len(got) <= t.stem || got[:t.stem] != t.Text[:t.stem] {
-		return false
-	}
-	return strings.TrimLeft(got[t.stem:], "0123456789") == t.Text[len(t.Text)-1:]
-}
-
-// oddCase reports whether got is text in letters that go up and down, as no honest
-// text spells a word.
-func oddCase(got, text string) bool {
-	if !strings.EqualFold(got, text) {
-		return false
-	}
-	rises := 0
-	for i := 1; i < len(got); i++ {
-		if 'a' <= got[i-1] && got[i-1] <= 'z' && 'A' <= got[i] && got[i] <= 'Z' {
-			rises++
-		}
-	}
-	return rises > 1
-}
 
 func (m *matcher) left(c Class, start, end uint32) {
 	m.notes = append(m.notes, Edit{Class: c, Start: int(start), End: int(end)})
@@ -164,9 +222,15 @@ func (m *matcher) cut(c Class, h hit) {
 	m.count++
 }
 
-// cutLate removes [start, end), which was found once the text had been read.
-func (m *matcher) cutLate(c Class, start, end int, split bool) {
-	if split {
+// actLate defuses [start, end), which was found once the text had been read, or removes it
+// where it is not spelled plainly.
+func (m *matcher) actLate(c Class, start, end int, plain bool) {
+	if plain && m.defuses {
+		m.plain = append(m.plain, Edit{Class: c, Start: start, End: end})
+		m.count++
+		return
+	}
+	if len(m.seams) > 0 {
 		c = SplitToken
 	}
 	m.late = append(m.late, Edit{Class: c, Start: start, End: end})

@@ -39,7 +39,7 @@ func (s *Scrubber) Joined(parts []string) []Span {
 // joint returns the removals of the joined text that cross from one part into
 // another.
 func (s *Scrubber) joint(parts []string, r *Result) []Edit {
-	if s.p.Profile != MCP && s.p.Profile != Faithful {
+	if s.p.Profile > Faithful || s.p.ControlTokens == KeepTokens {
 		return nil
 	}
 	text := strings.Join(parts, "")
@@ -51,7 +51,7 @@ func (s *Scrubber) joint(parts []string, r *Result) []Edit {
 		n += len(parts[i])
 		ends[i] = n
 	}
-	p := pass{policy: &s.p, r: r, text: text, ends: ends}
+	p := pass{policy: &s.p, r: r, text: text, ends: ends, action: RemoveTokens}
 	for n := 0; n <= maxPasses; n++ {
 		p.facts, p.again = survey(p.text, nil), false
 		if s.p.Profile == MCP {
@@ -59,7 +59,7 @@ func (s *Scrubber) joint(parts []string, r *Result) []Edit {
 		} else {
 			p.apply(&stepReferenceRows)
 		}
-		p.apply(&stepTokens)
+		p.apply(&stepTokens) // a token of several texts is removed: no text could restore it
 		if !p.again {
 			break
 		}

@@ -104,20 +104,28 @@ func (m *matcher) findLiterals(s string) {
 		}
 		for _, x := range m.table.literals {
 			if n := m.spelled(s, at, x); n > 0 {
-				m.takeLiteral(s, at, n, x)
-				i = at + n
+				if m.takeLiteral(s, at, n, x) {
+					i = at + n
+				}
 				break
 			}
 		}
 	}
 }
 
-func (m *matcher) takeLiteral(s string, at, n int, x spelling) {
-	h := hit{tok: x.tok, start: uint32(at), end: uint32(at + n)}
-	if h.left = m.keeps(h, s[at:at+n] == x.text); !h.left {
-		m.late = append(m.late, Edit{Class: ControlToken, Start: at, End: at + n})
+// takeLiteral acts on x, which stands at s[at], and reports whether nothing else can begin
+// within it. What is defused stays, and may be the beginning of another.
+func (m *matcher) takeLiteral(s string, at, n int, x spelling) bool {
+	h := hit{tok: x.tok, start: uint32(at), end: uint32(at + n), plain: s[at:at+n] == x.text}
+	flat := withoutBreaks(s[at : at+n])
+	if flat != x.text && isASCII(flat) && len(flat) == len(x.syms) {
+		return true // of another case: no tokenizer knows it
+	}
+	if h.left = m.keeps(h, h.plain); !h.left {
+		m.actLate(ControlToken, at, at+n, h.plain && !touched(m.changed, at, at+n))
 	}
 	m.hits = append(m.hits, h)
+	return !h.plain || !m.defuses
 }
 
 // doubles are the characters that stand for what literals of this version begin with in the

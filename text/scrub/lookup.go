@@ -3,6 +3,7 @@
 package scrub
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -20,14 +21,30 @@ func (t *TokenTable) compile(p *tokenParser) {
 	for k := range t.names {
 		t.names[k], t.numbered[k] = map[string]*Token{}, map[string]*Token{}
 	}
+	t.spelled = spelled{
+		angles: names{}, squares: names{}, marked: map[string][]string{},
+		varied: map[string]bool{}, variedKeys: map[string]bool{},
+	}
+	for _, name := range t.varied {
+		key := viewKey(name)
+		t.spelled.varied[name], t.spelled.variedKeys[key] = true, true
+		t.partials.add(key, false)
+	}
 	t.partial, t.seqs, t.spares = map[string]bool{}, map[*Token][]tokenRow{}, map[*Token][]tokenRow{}
 	for i, tok := range t.tokens {
 		tok.index = i
 		t.add(tok, p)
+		t.addSpelling(tok)
 	}
+	slices.SortFunc(t.spelled.prefixes, func(a, b string) int { return len(b) - len(a) })
 	for _, tok := range t.tokens {
 		for _, text := range tok.Sequences {
 			seq, fault := t.parseSequence(tok, text)
+			for _, e := range seq {
+				if e.claimsRole() {
+					t.spelled.mark(e.word.text)
+				}
+			}
 			switch {
 			case fault == "" && tok.Unless:
 				t.spares[seq[0].tok] = append(t.spares[seq[0].tok], seq)
@@ -159,53 +176,49 @@ func (t *TokenTable) lookupAngle(content []symbol) *Token {
 	if tok := t.lookup(inAngles, content); tok != nil {
 		return tok
 	}
-	n := len(content)
-	if n < minBarred+1 {
-		if n < 3 || content[0].char != '|' || content[n-1].char != '|' {
-			return nil
-		}
+	var k nameKey
+	if !k.set(content) {
+		return nil
 	}
-	opens, closes := content[0].char == '|', content[n-1].char == '|'
+	var chars [maxName]byte
+	for i := range content {
+		chars[i] = content[i].char
+	}
+	// A shape of one bar stands on one line: a table has bars too.
+	n := len(content)
+	bars := content[0].char == '|' && content[n-1].char == '|'
 	switch {
-	case opens && closes:
-		if isName(content[1:n-1], "-./:") {
-			return anyShape
-		}
-	case opens:
-		// <|name>, or <|name|more>
-		end := slices.IndexFunc(content[1:], func(x symbol) bool { return x.char == '|' })
-		if end < 0 && isWord(content[1:]) || end > 0 && isWord(content[1:1+end]) && isName(content[2+end:], "-./:|") {
-			return anyShape
-		}
-	case closes:
-		if isWord(content[:n-1]) {
-			return anyShape
-		}
+	case isShape(chars[:n]) && (bars || int(content[n-1].end-content[0].start) < 4*n):
+		return anyShape
+	case isVaried(k.b[:k.n], t.spelled.variedKeys, false):
+		return variedShape
 	}
 	return nil
 }
 
-// isName reports whether syms is made of letters, digits, "_" and the others, and
-// has a letter or digit.
-func isName(syms []symbol, others string) bool {
-	some := false
-	for _, x := range syms {
-		word := letter(x.char) || '0' <= x.char && x.char <= '9'
-		if !word && x.char != '_' && strings.IndexByte(others, x.char) < 0 {
-			return false
+// lookupPrefix returns the token of which content is the beginning, nil if it is not one.
+func (t *TokenTable) lookupPrefix(content []symbol, behind byte) *Token {
+	if tok := t.lookup(asPrefix, content); tok != nil {
+		return tok
+	}
+	var k nameKey
+	if !k.set(content) {
+		return nil
+	}
+	key := k.b[:k.n]
+	if n := bytes.IndexByte(key, ' '); n > 0 && key[k.n-1] == '=' && n+2 < k.n && isVaried(key[:n], t.spelled.variedKeys, true) {
+		return variedShape
+	}
+	if key[k.n-1] == '|' && letter(behind) {
+		chars := make([]byte, 0, maxName+1)
+		for i := range content {
+			chars = append(chars, content[i].char)
 		}
-		some = some || word
+		if markupPrefix(string(append(chars, behind))) == len(content) {
+			return anyShape
+		}
 	}
-	return some
-}
-
-// isWord reports whether syms is a name that no formula and no table holds: in one
-// line, with three letters or more, no other character but "_", "-" and digits.
-func isWord(syms []symbol) bool {
-	if len(syms) < minBarred || !letter(syms[0].char) || !letter(syms[1].char) || !isName(syms, "-") {
-		return false
-	}
-	return int(syms[len(syms)-1].end-syms[0].start) < 4*len(syms)
+	return nil
 }
 
 // double returns the token <<content>>, nil if it is not one.
@@ -289,25 +302,20 @@ func (t *TokenTable) beginsRoles(syms []symbol) bool {
 	return true
 }
 
-// claimsRole reports whether a role at the beginning of a line is spelled as no
-// label is: in plain lower case or capitalised it is a key or a label.
+// claimsRole reports whether a role at the beginning of a line is spelled as its template
+// spells it, or disguised. In another case it is a key or a label.
 func claimsRole(tok *Token, word []symbol) bool {
-	upper := 0
 	for i := range word {
 		if !word[i].exact {
 			return true
 		}
-		if word[i].char < 'a' {
-			upper++
+	}
+	for i := range word {
+		if word[i].char != tok.Text[i] {
+			return false
 		}
 	}
-	switch {
-	case tok.Treatment == Ambiguous:
-		return upper == len(word)
-	case tok.Exact:
-		return upper == 1 && word[0].char < 'a'
-	}
-	return upper > 1 || upper == 1 && word[0].char >= 'a'
+	return true
 }
 
 // startsRole is mayBeRole for the line of plain ASCII that begins at s[i].

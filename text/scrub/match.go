@@ -23,6 +23,7 @@ type matcher struct {
 	opener  bool   // the text holds openers that are not ASCII
 	narrow  bool   // faithful: only what no honest file holds
 	all     bool   // ambiguous tokens are cut like others
+	defuses bool   // what is spelled plainly is defused, and not removed
 	changed []Edit // what led to the text: a token that it touches was disguised
 	seams   []int  // where texts meet, of which none holds the whole token
 
@@ -33,7 +34,8 @@ type matcher struct {
 	kept      int      // end of the last zone: lineStart is known there
 
 	cuts  []Edit  // what to remove: Class, Start, End
-	count int     // tokens in cuts
+	plain []Edit  // what to defuse: Class, Start, End
+	count int     // tokens in cuts and plain
 	notes []Edit  // what was found and is left
 	hits  []hit   // every token of the table, in order
 	late  []Edit  // cuts that were found once the text had been read
@@ -57,7 +59,7 @@ const manyOpen = 4096
 // find looks through s.
 func (m *matcher) find(s string) {
 	m.src = s
-	m.cuts, m.notes, m.count = m.cuts[:0], m.notes[:0], 0
+	m.cuts, m.plain, m.notes, m.count = m.cuts[:0], m.plain[:0], m.notes[:0], 0
 	m.hits, m.late = m.hits[:0], m.late[:0]
 	m.scan(s)
 	m.findLiterals(s)
@@ -180,11 +182,15 @@ func (m *matcher) rare(x symbol) {
 // closePrefix takes the token that ends with the last symbol, whatever follows.
 func (m *matcher) closePrefix() bool {
 	content := m.syms[m.top().at+1:]
-	tok := m.table.lookup(asPrefix, content)
+	last := content[len(content)-1]
+	behind := byte(0)
+	if int(last.end) < len(m.src) {
+		behind = m.src[last.end]
+	}
+	tok := m.table.lookupPrefix(content, behind)
 	if tok == nil {
 		return false
 	}
-	last := content[len(content)-1]
 	m.syms = m.syms[:len(m.syms)-1]
 	m.take(len(m.open)-1, last, tok)
 	return true
@@ -296,7 +302,7 @@ func (m *matcher) inPrefix(t *opener, x symbol) bool {
 		return true
 	}
 	var k nameKey
-	if !k.set(content) || !m.table.partial[string(k.b[:k.n])] {
+	if !k.set(content) || !m.table.partial[string(k.b[:k.n])] && !isVaried(k.b[:k.n], m.table.spelled.variedKeys, true) {
 		return false
 	}
 	x.char, x.fold = ' ', ' '

@@ -62,6 +62,26 @@ const (
 	Mixed                // those in words that mix scripts, or that only pretend to be of another
 )
 
+// TokenAction says what mcp and faithful do with control tokens. spec: scrub/4.8
+type TokenAction uint8
+
+const (
+	ProfileTokens TokenAction = iota // as the profile has it: faithful defuses, mcp removes
+	DefuseTokens                     // the delimiters become look-alikes that no tokenizer reads
+	RemoveTokens                     // nothing of a token stays
+	KeepTokens                       // tokens are noted and left
+)
+
+var tokenActionNames = [...]string{"profile", "defuse", "remove", "keep"}
+
+// String returns the name of the action in a configuration, "profile" for the zero value.
+func (a TokenAction) String() string {
+	if int(a) < len(tokenActionNames) {
+		return tokenActionNames[a]
+	}
+	return "invalid"
+}
+
 // Policy is the source form of a Scrubber; the zero value is the strict choice.
 type Policy struct {
 	Profile Profile
@@ -83,6 +103,9 @@ type Policy struct {
 	// Wide makes surface refuse every hidden character, but for those of emoji
 	// and of languages, instead of the verifier's 151 code points.
 	Wide bool
+
+	// ControlTokens is what mcp and faithful do with control tokens.
+	ControlTokens TokenAction
 
 	// Tokens are the control tokens; nil means Builtin.
 	Tokens *TokenTable
@@ -140,6 +163,12 @@ func Compile(p Policy) (*Scrubber, error) {
 	if p.Wide && p.Profile != Surface {
 		fault("Wide is set for %s", p.Profile)
 	}
+	if p.ControlTokens > KeepTokens {
+		fault("no action %d for control tokens", p.ControlTokens)
+	}
+	if p.ControlTokens != ProfileTokens && p.Profile > Faithful {
+		fault("ControlTokens is set for %s", p.Profile)
+	}
 	if len(faults) > 0 {
 		return nil, &PolicyError{Faults: faults}
 	}
@@ -150,6 +179,21 @@ func Compile(p Policy) (*Scrubber, error) {
 	}
 	return s, nil
 }
+
+// tokenAction returns what s does with control tokens.
+func (s *Scrubber) tokenAction() TokenAction {
+	switch {
+	case s.p.ControlTokens != ProfileTokens:
+		return s.p.ControlTokens
+	case s.p.Profile == Faithful:
+		return DefuseTokens
+	}
+	return RemoveTokens
+}
+
+// DefusesTokens reports whether s defuses control tokens, so that what is written back must
+// go through TokenTable.Restore.
+func (s *Scrubber) DefusesTokens() bool { return s.tokenAction() == DefuseTokens }
 
 // A PolicyError lists everything that is wrong with a Policy.
 type PolicyError struct{ Faults []string }
@@ -172,6 +216,9 @@ func (p Policy) Deviations() []string {
 	var d []string
 	if p.DangerouslyRFCSetOnly {
 		d = append(d, "dangerously_rfc_set_only")
+	}
+	if p.ControlTokens == KeepTokens {
+		d = append(d, "control_tokens: keep")
 	}
 	return d
 }

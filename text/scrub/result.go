@@ -17,9 +17,12 @@ type Result struct {
 	Edits []Edit // what was dropped or changed, in order
 	Notes []Note // what was found and left, at most one per class
 
-	// Tokens is the number of control tokens and role markers that were removed;
-	// under veritas-0.1, which leaves them, that were found.
+	// Tokens is the number of control tokens and role markers that were removed or
+	// defused; under veritas-0.1, which leaves them, that were found.
 	Tokens int
+	// TokensLeft is the number of those that mcp and faithful left, since they are
+	// ambiguous or the policy keeps them. The Notes say where the first stands.
+	TokensLeft int
 
 	// Refused is the class for which the text must not be used: Suspicious
 	// (surface) or Confusable (veritas-0.1 with Reject); 0 if it may. RefusedAt is
@@ -80,7 +83,7 @@ func (r *Result) Hidden() int {
 func (r *Result) reset() {
 	r.Clean = Clean{}
 	r.Edits, r.Notes = r.Edits[:0], r.Notes[:0]
-	r.Tokens = 0
+	r.Tokens, r.TokensLeft = 0, 0
 	r.Refused, r.RefusedAt = 0, Note{}
 }
 

@@ -75,7 +75,7 @@ const maxPasses = 8
 // kept but worth a word: then in must be the input itself.
 func (s *Scrubber) run(in string, r *Result, notes bool) {
 	p := &r.pass
-	*p = pass{policy: &s.p, r: r, text: in, first: notes}
+	*p = pass{policy: &s.p, r: r, text: in, first: notes, action: s.tokenAction(), raises: notes}
 	for n := 0; ; n++ {
 		if p.first && s.p.Profile <= Faithful {
 			p.facts = survey(p.text, r)
@@ -124,6 +124,8 @@ type pass struct {
 	cut    bool   // veritas-0.1: text was cut and the marker is due
 	ends   []int  // where the parts of a joined text end
 	blunt  bool   // too many passes: remove what could be the cause
+	action TokenAction
+	raises bool // look-alikes of tokens go up one level, once for each text
 
 	kept [numUses]int // hidden characters that faithful has kept, by use
 }

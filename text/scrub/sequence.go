@@ -23,6 +23,11 @@ type element struct {
 	told bool // words follow it: see talks
 }
 
+// claimsRole reports whether the element is a word that says who speaks, as "\u7cfb\u7edf\uff1a".
+func (e *element) claimsRole() bool {
+	return e.tok == nil && e.word.syms[len(e.word.syms)-1].char == ':'
+}
+
 // maxGap is how far two tokens of one sequence can be apart, in bytes.
 const maxGap = 4096
 
@@ -149,8 +154,8 @@ func (m *matcher) resolve(s string) {
 	})
 	for i := range m.hits {
 		switch h := &m.hits[i]; {
-		case h.left && h.tok.Unless && !h.spared && (len(m.seams) == 0 || m.crosses(int(h.start), int(h.end))):
-			m.cutLate(ControlToken, int(h.start), int(h.end), len(m.seams) > 0)
+		case h.left && !h.inCode && h.tok.Unless && !h.spared && (len(m.seams) == 0 || m.crosses(int(h.start), int(h.end))):
+			m.actLate(ControlToken, int(h.start), int(h.end), h.plain)
 		case h.left:
 			m.left(AmbiguousToken, h.start, h.end)
 		}
@@ -221,8 +226,8 @@ func (m *matcher) run(s string, i int, seq tokenRow, spare bool) {
 	}
 	for n, e := range seq {
 		if w := words[n]; members[n] < 0 {
-			if !spare && e.word.syms[len(e.word.syms)-1].char == ':' {
-				m.cutLate(RoleMarker, w[0], w[1], split)
+			if !spare && e.claimsRole() {
+				m.actLate(RoleMarker, w[0], w[1], s[w[0]:w[1]] == e.word.text)
 			}
 			continue
 		}
@@ -236,7 +241,7 @@ func (m *matcher) run(s string, i int, seq tokenRow, spare bool) {
 			if h.tok.kind == asHeading || h.tok.kind == asLine {
 				class = RoleMarker
 			}
-			m.cutLate(class, int(h.start), int(h.end), split)
+			m.actLate(class, int(h.start), int(h.end), h.plain)
 		}
 	}
 }
@@ -305,7 +310,7 @@ func (m *matcher) wordAt(s string, pos int, e element) (start, end int) {
 		return 0, -1
 	}
 	// The name of a role in capitals is a word of records in other letters.
-	if got, want := s[start:end], e.word.text; got != want && want == strings.ToUpper(want) && strings.EqualFold(got, want) && !oddCase(got, want) {
+	if got, want := s[start:end], e.word.text; got != want && want == strings.ToUpper(want) && strings.EqualFold(got, want) {
 		return 0, -1
 	}
 	return start, end

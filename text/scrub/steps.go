@@ -27,7 +27,7 @@ var (
 		ceiling, nil, false,
 	}
 	stepCeilingAgain = Step{
-		"ceiling-again", "scrub/3.2", "the ceiling again: NFKC can make text 18 times as long",
+		"ceiling-again", "scrub/3.2", "the ceiling again: NFKC and defusing make text longer",
 		ceiling, nil, true,
 	}
 	stepANSI = Step{
@@ -67,8 +67,8 @@ var (
 		dropReferenceRows, nil, true,
 	}
 	stepTokens = Step{
-		"tokens", "scrub/3.10", "control tokens are removed, to a fix point",
-		dropTokens, nil, true,
+		"tokens", "scrub/3.10", "control tokens are removed or defused, to a fix point",
+		actOnTokens, nil, false,
 	}
 	stepFlagTokens = Step{
 		"flag-tokens", "scrub/3.10", "control tokens are counted and left",
@@ -123,7 +123,7 @@ var profileSteps = [numProfiles][]Step{
 	},
 	Faithful: {
 		stepUTF8, stepCeiling, stepANSI, stepHiddenFaithful, stepForeignMarks,
-		stepReferenceRows, stepTokens, stepMarks,
+		stepReferenceRows, stepTokens, stepMarks, stepCeilingAgain,
 	},
 	Veritas: {
 		stepUTF8, stepCap, stepStripEarly, stepVeritasNFKC, stepConfusables, stepStrip,

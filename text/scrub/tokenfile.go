@@ -52,6 +52,7 @@ func parseTokens(base *TokenTable, source string) (*TokenTable, error) {
 	p := &tokenParser{table: &TokenTable{}, at: Token{Family: "operator"}, lines: map[*Token]int{}, own: map[string]bool{}}
 	if base != nil {
 		p.table.version = base.version
+		p.table.varied = slices.Clone(base.varied)
 		for _, t := range base.tokens {
 			c := *t
 			p.table.tokens = append(p.table.tokens, &c)
@@ -112,6 +113,10 @@ func (p *tokenParser) entry(text string) {
 			return
 		}
 	}
+	if holdsForm(rest) {
+		p.fault("the text holds a look-alike that defusing uses: %s", quoted(rest))
+		return
+	}
 	switch word {
 	case "version":
 		p.table.version = rest
@@ -130,8 +135,10 @@ func (p *tokenParser) entry(text string) {
 		p.token(rest, RemoveMCP)
 	case "flag":
 		p.token(rest, Ambiguous)
-	case "exact", "why", "when", "unless":
+	case "why", "when", "unless":
 		p.about(word, rest)
+	case "varied":
+		p.varied(rest)
 	default:
 		p.fault("unknown word %s", quoted(word))
 	}
@@ -144,10 +151,8 @@ func (p *tokenParser) about(word, rest string) {
 		p.fault("%s stands behind no token", word)
 	case word == "why":
 		t.Why = rest
-	case word == "exact":
-		t.Exact, t.Why = true, rest
-	case t.Treatment != Ambiguous:
-		p.fault("only an ambiguous token (flag) has sequences")
+	case word == "unless" && t.Treatment == Remove:
+		p.fault("only a token that stays elsewhere (flag, remove-mcp) has unless")
 	case len(t.Sequences) == maxSequences:
 		p.fault("a token has at most %d sequences", maxSequences)
 	case len(t.Sequences) > 0 && t.Unless != (word == "unless"):
@@ -156,6 +161,18 @@ func (p *tokenParser) about(word, rest string) {
 		t.Sequences, t.Unless = append(t.Sequences, rest), word == "unless"
 	}
 }
+
+// varied adds a name that counts with a namespace, a suffix or attributes.
+func (p *tokenParser) varied(name string) {
+	if len(name) > maxName/2 || !isName([]byte(name), "-") || len(name) < minVaried {
+		p.fault("a varied name has %d to %d letters, digits, _ and -: %s", minVaried, maxName/2, quoted(name))
+		return
+	}
+	p.table.varied = append(p.table.varied, name)
+}
+
+// minVaried is the length of the shortest name that counts in a namespace of any name.
+const minVaried = 5
 
 // token adds a spelling.
 func (p *tokenParser) token(text string, a Treatment) {
@@ -180,7 +197,7 @@ func (p *tokenParser) token(text string, a Treatment) {
 	}
 	p.own[text] = true
 	t := p.at
-	t.Text, t.Treatment, t.Exact, t.kind = text, a, a == Ambiguous, kindOf(text)
+	t.Text, t.Treatment, t.kind = text, a, kindOf(text)
 	if i := slices.IndexFunc(p.table.tokens, func(o *Token) bool { return o.Text == text }); i >= 0 {
 		p.table.tokens[i] = &t
 	} else {

@@ -13,22 +13,18 @@ type Treatment uint8
 
 const (
 	Remove    Treatment = iota // both remove it
-	RemoveMCP                  // mcp removes it, faithful notes it
-	Ambiguous                  // both note it, and remove it in a sequence of its template
+	RemoveMCP                  // mcp removes it, for faithful it is ambiguous
+	Ambiguous                  // both note it, and act on it in a sequence of its template
 )
 
-// A Token is one control token of a model family's chat template. Text is
-// compared in the view, without regard to ASCII case unless Exact.
+// A Token is one control token of a model family's chat template. It counts as Text spells
+// it, and in any case where it is disguised.
 type Token struct {
 	Family    string
 	Text      string
 	Treatment Treatment
-	// Exact: only this case counts, or any case that is spelled with something
-	// else than these ASCII characters, which no honest text does. An ambiguous
-	// token is always exact.
-	Exact bool
-	// Sequences are the sequences of a template in which an ambiguous token is
-	// removed, as the file of tokens writes them.
+	// Sequences are the sequences of a template in which a token counts that is ambiguous,
+	// or that stands as an index or a type argument does, as the file of tokens writes them.
 	Sequences []string
 	// Unless turns them round: it is removed but in these sequences.
 	Unless bool
@@ -60,7 +56,7 @@ const (
 
 // builtinSource is the file of tokens that is part of this version.
 //
-//go:embed tokens_2026.11.txt
+//go:embed tokens_2026.12.txt
 var builtinSource string
 
 // Builtin returns the tokens that are part of this version.
@@ -80,6 +76,7 @@ func Tokens() []Token { return Builtin().Tokens() }
 type TokenTable struct {
 	version string
 	tokens  []*Token
+	varied  []string // names that count with a namespace, a suffix or attributes
 
 	names    [numKinds]map[string]*Token // by the view of the name
 	numbered [numKinds]map[string]*Token // names that end with any number
@@ -90,6 +87,7 @@ type TokenTable struct {
 	// What the names between delimiters may look like.
 	angles, prefixes, partials, brackets nameSet
 
+	spelled   spelled
 	literals  []spelling
 	heads     []string       // characters with which literals begin
 	wideHeads []string       // the same in characters that are not ASCII
@@ -122,3 +120,6 @@ func (t *TokenTable) With(source string) (*TokenTable, error) { return parseToke
 
 // anyShape is the token that a generic shape stands for.
 var anyShape = &Token{Family: "any", Text: "<|name|>", kind: ofShapes, barred: true}
+
+// variedShape is a listed name with a namespace, a suffix or attributes.
+var variedShape = &Token{Family: "any", Text: "<name:more>", kind: ofShapes}

@@ -4,22 +4,48 @@ package scrub
 
 import "sort"
 
-// dropTokens removes control tokens. spec: scrub/3.10
-func dropTokens(p *pass) {
+// actOnTokens removes control tokens, defuses them, or notes them. spec: scrub/3.10
+func actOnTokens(p *pass) {
 	m := p.match()
-	if p.blunt && m.count > 0 && dropOpeners(p, m) {
+	if p.action == KeepTokens {
+		p.keepTokens(m)
 		return
 	}
-	for _, e := range m.cuts {
-		p.r.ed.drop(e.Start, e.End, e.Class)
+	if p.blunt && len(m.cuts) > 0 && dropOpeners(p, m) {
+		p.again = true
+		return
 	}
-	p.r.Tokens += m.count
+	p.again = p.again || len(m.cuts) > 0
 	if p.first {
 		for _, e := range m.notes {
 			from, to := sourceOf(p.r.Edits, e.Start, e.End)
 			p.r.note(e.Class, from, to)
 		}
+		p.r.TokensLeft = len(m.notes)
 	}
+	if p.action == DefuseTokens {
+		p.r.Tokens += p.defuse(m, p.raises)
+		p.raises = false
+		return
+	}
+	p.r.Tokens += m.count
+	for _, e := range m.cuts {
+		p.r.ed.drop(e.Start, e.End, e.Class)
+	}
+}
+
+// keepTokens notes every token, ambiguous or not.
+func (p *pass) keepTokens(m *matcher) {
+	if !p.first {
+		return
+	}
+	for _, found := range [...][]Edit{m.cuts, m.notes} {
+		for _, e := range found {
+			from, to := sourceOf(p.r.Edits, e.Start, e.End)
+			p.r.note(e.Class, from, to)
+		}
+	}
+	p.r.TokensLeft = m.count + len(m.notes)
 }
 
 // dropOpeners removes every character that can begin a token, and reports whether
@@ -59,6 +85,7 @@ func (p *pass) match() *matcher {
 	m.seams = p.seams()
 	m.narrow = p.policy.Profile == Faithful
 	m.opener = p.facts.opener
+	m.defuses = p.action == DefuseTokens
 	m.find(p.text)
 	return m
 }

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/text/frame"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+)
+
+// A restoring says which control tokens were restored in a message of the client, that were
+// defused on their way to it. spec: inspect/5
+type restoring struct {
+	tokens  int
+	partial bool         // a look-alike stayed: a part of a token, or text that had one from the start
+	came    frame.Digest // of the params or the result, as the client sent them; zero: nothing was restored
+	went    frame.Digest // as the server gets them
+}
+
+// looksDefused reports whether JSON may hold a delimiter that stands for that of a control token:
+// U+27E6 to U+27E9, as they are or as escapes.
+func looksDefused(raw []byte) bool {
+	return bytes.Contains(raw, []byte("\xe2\x9f")) || bytes.Contains(raw, []byte(`\u27`))
+}
+
+// restores reports whether control tokens are defused in any text of the server. What was read
+// by one of its tools may be written by another, which removes them.
+func (r *relay) restores() bool {
+	defuses := func(rule Rule) bool {
+		s, err := r.in.scrub.of(rule.MaxChars, rule.ControlTokens)
+		return err == nil && (rule.Profile == Faithful && s.faithful.DefusesTokens() || rule.Profile == MCP && s.mcp.DefusesTokens())
+	}
+	if defuses(r.cfg.own()) {
+		return true
+	}
+	if r.cfg.Rules == nil {
+		return defuses(r.cfg.rule("*")) // no name of a tool: what holds for all
+	}
+	for _, rule := range r.cfg.Rules() {
+		if defuses(r.cfg.complete(rule)) {
+			return true
+		}
+	}
+	return false
+}
+
+// restore gives the control tokens back to the strings of a request that a model or a person has
+// written: not to names, URIs and cursors, in which none is defused.
+func (r *relay) restore(m *wire.Message, e *strictjson.Edits) (out restoring) {
+	if !looksDefused(m.Params.Raw()) || !r.restores() {
+		return out
+	}
+	w := restorer{tokens: r.cfg.tokens(), edits: e}
+	for _, name := range [...]string{"arguments", "inputResponses"} {
+		w.value(m.Params.Get(name))
+	}
+	if m.Method == mcpmsg.Complete {
+		w.value(m.Params.Get("argument").Get("value"))
+		w.value(m.Params.Get("context").Get("arguments"))
+	}
+	return w.out
+}
+
+// restoreAnswer does so in the client's answer to a request of the server, and records it.
+func (r *relay) restoreAnswer(m *wire.Message) {
+	if m.Kind != wire.Response || !looksDefused(m.Result.Raw()) || !r.restores() {
+		return
+	}
+	var e strictjson.Edits
+	w := restorer{tokens: r.cfg.tokens(), edits: &e}
+	w.value(m.Result)
+	if w.out.tokens == 0 {
+		return
+	}
+	d := Decision{Method: frame.Other, Kind: "answer", Principal: r.cfg.Principal, Verdict: Changed, Restored: w.out.tokens}
+	d.Received = digestOf(m.Result.Raw())
+	if m.Edit(&e) != nil {
+		return // the server gets the look-alikes
+	}
+	d.Delivered = digestOf(m.Result.Raw())
+	r.in.note(d)
+}
+
+func (c *Config) tokens() *scrub.TokenTable {
+	if c.Tokens != nil {
+		return c.Tokens
+	}
+	return scrub.Builtin()
+}
+
+// A restorer restores the control tokens of one message.
+type restorer struct {
+	tokens *scrub.TokenTable
+	edits  *strictjson.Edits
+	out    restoring
+}
+
+// value restores every string of v, but for names of members.
+func (w *restorer) value(v strictjson.Value) {
+	switch v.Kind() {
+	case '"':
+		text := v.Text()
+		restored, n := w.text(text)
+		if n > 0 {
+			w.edits.ReplaceText(v, strings.Clone(restored))
+			w.out.tokens += n
+		}
+		w.out.partial = w.out.partial || strings.ContainsAny(restored, lookalikes)
+	case '[':
+		for e := range v.Elements() {
+			w.value(e)
+		}
+	case '{':
+		for _, member := range v.Members() {
+			w.value(member)
+		}
+	}
+}
+
+// lookalikes stand for the delimiters < > [ ] of control tokens.
+const lookalikes = "\u27e8\u27e9\u27e6\u27e7"
+
+// text restores one string. In one that is JSON itself, an escape is the character that it stands for.
+func (w *restorer) text(s string) (string, int) {
+	var d strictjson.Doc
+	if !strings.Contains(s, `\u`) || d.Reset([]byte(s), strictjson.Limits{Bytes: 1 << 27}) != nil {
+		return w.tokens.Restore(s)
+	}
+	view, spelled := unescape(s)
+	restored, n := w.tokens.Restore(view)
+	if n == 0 {
+		return s, 0
+	}
+	return respell(view, restored, spelled), n
+}
+
+// A spelling is how a character of a view stands in the JSON.
+type spelling struct {
+	at     int // of the view
+	source string
+}
+
+// unescape is JSON with the character in the place of each escape \uXXXX beyond ASCII, and what
+// stood there. Halves of surrogate pairs, which are in no delimiter or token, stay.
+func unescape(s string) (view string, spelled []spelling) {
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		if s[i] != '\\' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			i++
+			continue
+		}
+		if i+6 <= len(s) && s[i+1] == 'u' {
+			n, err := strconv.ParseUint(s[i+2:i+6], 16, 16)
+			if c := rune(n); err == nil && c >= utf8.RuneSelf && utf8.ValidRune(c) {
+				spelled = append(spelled, spelling{b.Len(), s[i : i+6]})
+				b.WriteRune(c)
+				i += 6
+				continue
+			}
+		}
+		b.WriteString(s[i : i+2]) // an escape of ASCII, so that the second backslash begins none
+		i += 2
+	}
+	return b.String(), spelled
+}
+
+// respell is restored as the JSON has spelled it. restored differs from view only in delimiters,
+// which have become ASCII or are gone.
+func respell(view, restored string, spelled []spelling) string {
+	var b strings.Builder
+	j := 0
+	for i := 0; i < len(view); {
+		c, size := utf8.DecodeRuneInString(view[i:])
+		source := view[i : i+size]
+		if len(spelled) > 0 && spelled[0].at == i {
+			source, spelled = spelled[0].source, spelled[1:]
+		}
+		switch k := strings.IndexRune(lookalikes, c); {
+		case strings.HasPrefix(restored[j:], view[i:i+size]):
+			b.WriteString(source)
+			j += size
+		case k >= 0 && j < len(restored) && restored[j] == "<>[]"[k/3]:
+			b.WriteByte(restored[j])
+			j++
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// hintPartial stands behind an error of a tool whose arguments held a part of a defused control token.
+const hintPartial = "pellucid: The arguments hold look-alikes of delimiters of control tokens (U+27E6 to U+27E9). " +
+	"On the way to the server only whole control tokens are restored: send the whole token, not a part of it."
+
+// explainPartial says in the result of a call that failed why it may have failed.
+func (in *inspection) explainPartial(root strictjson.Value) {
+	if isError, _ := root.Get("isError").Bool(); !isError || !in.p.restored.partial || !isToolResult(in.row) {
+		return
+	}
+	block := append(strictjson.AppendQuote([]byte(`{"type":"text","text":`), hintPartial), '}')
+	if content := root.Get("content"); content.Kind() == '[' {
+		in.w.edits.AppendElement(content, block)
+	} else {
+		in.w.edits.Append(root, "content", append(append([]byte{'['}, block...), ']'))
+	}
+	in.w.edited = true
+}
