@@ -130,15 +130,6 @@ func (w *walker) setDigest(at int, d frame.Digest) bool {
 	return true
 }
 
-// moveDigest puts the digest that was added last where another one stands.
-func (w *walker) moveDigest(at int) bool {
-	g := &w.grown
-	last := len(g.sum) - len(frame.Digest{})
-	d := frame.Digest(g.sum[last:])
-	g.sum = g.sum[:last]
-	return w.setDigest(at, d)
-}
-
 // addShort is addDigest of a text outside of a frame, which is not looked up if it is short.
 func (w *walker) addShort(d frame.Digest, length int) {
 	wanted := w.grown.wanted
@@ -179,11 +170,13 @@ func (w *walker) dropDigests() {
 // tooMany reports whether a message asks for more edits than its length allows.
 func (w *walker) tooMany() bool { return w.edits.Len() > editBase+w.grown.size/editShare }
 
-// cutBlocks gives up the blocks of a list from e on, which is the nth, for one placeholder.
+// cutBlocks gives up the blocks of a list from e on, which is the nth, for one that says how
+// many they are.
 func (w *walker) cutBlocks(list, e strictjson.Value, n int) {
+	all := list.Len()
 	w.edits.Truncate(e)
-	w.edits.AppendElement(list, w.placeholder())
-	w.leftOut(finding.TooMany, list.Len()-n)
+	w.edits.AppendElement(list, leftOutBlock(w.evidence, all-n, all))
+	w.leftOut(finding.TooMany, all-n)
 }
 
 // placeholder stands for a block, and is the same for each of a message.

@@ -101,8 +101,10 @@ func (in *inspection) promised() *validate.Schema {
 // the schema forbids it, is returned as the member for _meta; nil: there is nothing.
 func (in *inspection) describe(root strictjson.Value) []byte {
 	w := &in.w
-	w.text.Scrub(strings.Join(w.answer, "\n"), &w.res)
-	c := frame.LLMContent{LLMOrigin: w.llm.origin(w.origin), Body: w.res.Clean, Search: w.llm.Search}
+	answer := strings.Join(w.answer, "\n")
+	w.text.Scrub(answer, &w.res)
+	w.noteCut(len(answer))
+	c := frame.LLMContent{LLMOrigin: w.llm.origin(w.origin), Body: w.res.Clean, Cut: w.cut, Search: w.llm.Search}
 	content := root.Get("structuredContent")
 	own := strictjson.Value{} // the server's, clean
 	if content.Exists() && in.again.Reset(w.edits.Apply(nil, content), strictjson.Limits{}) == nil {

@@ -118,7 +118,7 @@ func checkPlaces(t *testing.T, r *rig, row mcpmsg.Row, raw json.RawMessage) (lis
 			return
 		}
 		used[by[0]] = true
-		_, _, err := r.key.Open(s)
+		_, _, err := r.key.Open(s, frame.Origin{})
 		if framed := strings.HasPrefix(by[0], "framed"); framed != (err == nil) {
 			t.Errorf("%s: listed as %s: %q", strings.Join(path, "/"), by[0], s)
 		}
@@ -211,7 +211,7 @@ func TestEmbedded(t *testing.T) {
 					path = []any{"result", "messages", 0, "content", "resource", "text"}
 				}
 				got := r.result(r.request("1", row, eras["legacy"]), body)
-				o, text, err := r.key.Open(got.text(path...))
+				o, text, err := r.key.Open(got.text(path...), frame.Origin{})
 				if want := fenced || every; (err == nil) != want || want && text != "hello" {
 					t.Errorf("%s %s every=%v: %s", row, mime, every, got.at("result"))
 				}
@@ -251,7 +251,7 @@ func TestStructuredText(t *testing.T) {
 			}
 			var texts, places []string
 			for _, b := range blocks {
-				_, text, err := r.key.Open(b.Text)
+				_, text, err := r.key.Open(b.Text, frame.Origin{})
 				if err != nil {
 					t.Errorf("%s %s: not fenced: %q", era, name, b.Text)
 				}

@@ -124,7 +124,7 @@ func delivered(t *testing.T, key frame.Key, line string) string {
 			}
 			continue
 		case string:
-			if _, body, err := key.Open(v); err == nil {
+			if _, body, err := key.Open(v, frame.Origin{}); err == nil {
 				v = body
 			} else if top.name == "blob" {
 				plain, _ := base64.StdEncoding.DecodeString(v)

@@ -64,9 +64,11 @@ type walker struct {
 	grounded bool     // a text names the type of a grounding adapter's answer
 
 	inspected    int
-	edited       bool   // something was changed, removed or withheld
-	inside       string // the beginning and the end of the blob that was read last
-	changed      bool   // the text that was cleaned last must be replaced
+	edited       bool      // something was changed, removed or withheld
+	inside       string    // the beginning and the end of the blob that was read last
+	changed      bool      // the text that was cleaned last must be replaced
+	cut          frame.Cut // of the text that was cleaned last
+	lastCut      frame.Cut // of the last text that was cut
 	found        []frame.Finding
 	foundMore    []policy.Count
 	notInspected []frame.NotInspected
@@ -103,6 +105,7 @@ func (w *walker) reset() {
 	clear(w.answer)
 	w.answer, w.grounded = w.answer[:0], false
 	w.inspected, w.edited, w.approvedPage = 0, false, false
+	w.cut, w.lastCut = frame.Cut{}, frame.Cut{}
 	w.placing.reset()
 	clear(w.found)
 	w.found, w.foundMore = w.found[:0], w.foundMore[:0]
