@@ -152,7 +152,7 @@ func checkDelivered(t *testing.T, r *rig, oracle *scrub.Scrubber, profile Profil
 	content, _ := result["content"].([]any)
 	for _, b := range content {
 		text, isText := b.(map[string]any)["text"].(string)
-		if _, _, err := r.key.Open(text, frame.Origin{}); isText && err != nil && !strings.HasPrefix(text, "[pellucid withheld") {
+		if _, _, err := r.key.Open(text, frame.Origin{Server: "srv", Tool: "read"}); isText && err != nil && !strings.HasPrefix(text, "[pellucid withheld") {
 			t.Errorf("%s: not fenced: %+q", name, text)
 		}
 	}

@@ -231,7 +231,7 @@ func (w *walker) list(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code 
 	n, cut := 0, 0
 	defer func(outer unit) { w.unit = outer }(w.unit)
 	for e := range v.Elements() {
-		if isBlocks(f) && w.grown.full() {
+		if isBlocks(f) && w.full() {
 			w.cutBlocks(v, e, n)
 			break
 		}
