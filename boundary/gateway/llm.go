@@ -3,6 +3,7 @@
 package gateway
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -104,7 +105,7 @@ func (in *inspection) describe(root strictjson.Value) []byte {
 	answer := strings.Join(w.answer, "\n")
 	w.text.Scrub(answer, &w.res)
 	w.noteCut(len(answer))
-	c := frame.LLMContent{LLMOrigin: w.llm.origin(w.origin), Body: w.res.Clean, Cut: w.cut, Search: w.llm.Search}
+	c := frame.LLMContent{LLMOrigin: w.llm.origin(w.origin), Body: w.res.Clean, Cut: cmp.Or(w.cut, w.answerCut), Search: w.llm.Search}
 	content := root.Get("structuredContent")
 	own := strictjson.Value{} // the server's, clean
 	if content.Exists() && in.again.Reset(w.edits.Apply(nil, content), strictjson.Limits{}) == nil {

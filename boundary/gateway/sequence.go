@@ -98,6 +98,9 @@ func (w *walker) tell(p piece) {
 	if w.llm != nil && p.in&onlyTexts != 0 && w.owns() {
 		p.answer = len(w.answer)
 		w.answer = append(w.answer, p.text)
+		if p.cut != (frame.Cut{}) {
+			w.answerCut = p.cut
+		}
 	}
 	w.pieces = append(w.pieces, p)
 	w.told++

@@ -60,8 +60,9 @@ type walker struct {
 	unit    unit         // in which the walker stands
 	refused finding.Code // why the message is refused for what is spread over texts, or ok
 
-	answer   []string // clean texts of a result's own blocks, of KindLLM
-	grounded bool     // a text names the type of a grounding adapter's answer
+	answer    []string  // clean texts of a result's own blocks, of KindLLM
+	answerCut frame.Cut // of the last of them that was cut
+	grounded  bool      // a text names the type of a grounding adapter's answer
 
 	inspected    int
 	edited       bool      // something was changed, removed or withheld
@@ -103,7 +104,7 @@ func (w *walker) reset() {
 	clear(w.pieces)
 	w.pieces, w.told, w.unit, w.refused = w.pieces[:0], 0, unit{}, ok
 	clear(w.answer)
-	w.answer, w.grounded = w.answer[:0], false
+	w.answer, w.answerCut, w.grounded = w.answer[:0], frame.Cut{}, false
 	w.inspected, w.edited, w.approvedPage = 0, false, false
 	w.cut, w.lastCut = frame.Cut{}, frame.Cut{}
 	w.placing.reset()
