@@ -69,7 +69,7 @@ func isClean(t testing.TB, what, text string) {
 // server and returns the body.
 func (in *install) opened(t testing.TB, text, server string) string {
 	t.Helper()
-	origin, body, err := in.key(t).Open(text)
+	origin, body, err := in.key(t).Open(text, frame.Origin{})
 	if err != nil {
 		t.Fatalf("fence: %v: %+q", err, text[:min(len(text), 400)])
 	}

@@ -273,7 +273,7 @@ func TestFakeFence(t *testing.T) {
 		got := r.Content[0].Text
 		body := d.opened(t, got, "files")
 		isClean(t, name, body)
-		found := slices.Collect(d.key(t).Scan(got))
+		found := slices.Collect(d.key(t).Scan(got, frame.Origin{}))
 		if len(found) != 1 || !found[0].Verified {
 			t.Errorf("%s: %d fences or parts of one, want 1: %+q", name, len(found), got)
 		}

@@ -129,6 +129,6 @@ func verifies(t *testing.T, hexa, text string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = k.Open(text)
+	_, _, err = k.Open(text, frame.Origin{})
 	return err == nil
 }

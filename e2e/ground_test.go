@@ -20,6 +20,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/measure/datadir"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // databases starts once a test wants Postgres.
@@ -151,7 +152,7 @@ func (in *install) checkGround(t *testing.T, s *mcp.ClientSession) {
 			valid(t, tool.OutputSchema, raw)
 		}
 	}
-	origin, body, err := in.key(t).Open(res.Content[0].(*mcp.TextContent).Text)
+	origin, body, err := in.key(t).Open(res.Content[0].(*mcp.TextContent).Text, frame.Origin{})
 	if err != nil || origin.Tool != "ground" {
 		t.Fatalf("fence: %+v %v", origin, err)
 	}

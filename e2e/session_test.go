@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // TestManyAtOnce: every answer goes to the question it answers.
@@ -75,7 +77,7 @@ func TestNewKey(t *testing.T) {
 	}
 	for i, in := range installs {
 		in.opened(t, texts[i], "size")
-		if _, _, err := in.key(t).Open(texts[1-i]); err == nil {
+		if _, _, err := in.key(t).Open(texts[1-i], frame.Origin{}); err == nil {
 			t.Error("installation " + strconv.Itoa(i) + " opened a fence of the other")
 		}
 	}

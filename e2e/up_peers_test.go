@@ -163,7 +163,7 @@ func TestUpPublished(t *testing.T) {
 			}
 			var bodies []string
 			for _, text := range contents(got) {
-				_, body, err := key.Open(text)
+				_, body, err := key.Open(text, frame.Origin{})
 				if err != nil {
 					t.Errorf("%s, %s: no fence of ours: %q", p.name, which, text)
 				}

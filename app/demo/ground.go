@@ -14,6 +14,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // Question is what the grounding adapter is asked.
@@ -68,7 +69,7 @@ func Ground(ctx context.Context, self string) (*Grounded, error) {
 }
 
 // fencedTwice wants the answer as structured content, and the same in a fence.
-func fencedTwice[O any](r *mcp.CallToolResult, open func(string) (O, string, error)) error {
+func fencedTwice(r *mcp.CallToolResult, open func(string, frame.Origin) (frame.Origin, string, error)) error {
 	if r.IsError || len(r.Content) != 1 {
 		return errors.New("the adapter did not answer")
 	}
@@ -76,7 +77,7 @@ func fencedTwice[O any](r *mcp.CallToolResult, open func(string) (O, string, err
 	if !ok {
 		return errors.New("the answer is no text")
 	}
-	_, body, err := open(text.Text)
+	_, body, err := open(text.Text, frame.Origin{})
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // TestQuestion: the demonstration set answers what is asked, with something to clean.
@@ -55,12 +56,12 @@ func TestGrounded(t *testing.T) {
 }
 
 func TestFencedTwice(t *testing.T) {
-	open := func(s string) (struct{}, string, error) {
+	open := func(s string, _ frame.Origin) (frame.Origin, string, error) {
 		body, ok := strings.CutPrefix(s, "fence ")
 		if !ok {
-			return struct{}{}, "", errors.New("no fence")
+			return frame.Origin{}, "", errors.New("no fence")
 		}
-		return struct{}{}, body, nil
+		return frame.Origin{}, body, nil
 	}
 	answer := map[string]any{"a": 1.0}
 	for text, want := range map[string]bool{`fence {"a":1}`: true, `fence {"a":2}`: false, `fence x`: false, `{"a":1}`: false} {

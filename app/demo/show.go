@@ -164,7 +164,7 @@ func (o *Played) judge(key frame.Key) error {
 		if i == 0 {
 			o.Fence = t
 		}
-		origin, body, err := key.Open(t)
+		origin, body, err := key.Open(t, frame.Origin{Server: Server, Tool: c.Tool})
 		if err != nil {
 			return err
 		}

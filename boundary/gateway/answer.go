@@ -3,6 +3,7 @@
 package gateway
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
@@ -78,6 +79,21 @@ const (
 // blockPlaceholder stands for one content block.
 func blockPlaceholder(id ID) []byte {
 	return append(append([]byte(placeholderBlock), id.String()...), `]"}`...)
+}
+
+// leftOutBlock stands for the last n blocks of a list.
+func leftOutBlock(id ID, n, all int) []byte {
+	return fmt.Appendf(nil, `{"type":"text","text":"[pellucid left out %s of %s blocks: they are too many for their length; evidence %s]"}`,
+		grouped(n), grouped(all), id)
+}
+
+// grouped writes n with a comma before each three digits.
+func grouped(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }
 
 // toolPlaceholder stands for the whole result of a tool. text is one of those above;

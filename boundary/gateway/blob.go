@@ -81,9 +81,10 @@ func (w *walker) content(c blob.Content, mediaType string, with *scrub.Scrubber)
 		w.inspected++
 	}
 	w.inside = ""
+	cut := "" // the line that says so
 	for range maxReadings {
 		i := 0
-		for i < len(c.Readings) && !w.dirty(&c.Readings[i], with) {
+		for i < len(c.Readings) && !w.dirty(strings.TrimSuffix(c.Readings[i].Text(), cut), &c.Readings[i], with) {
 			if i == 0 {
 				w.inside = ends(w.res.Clean.String())
 			}
@@ -93,7 +94,9 @@ func (w *walker) content(c blob.Content, mediaType string, with *scrub.Scrubber)
 			return clean, ok
 		}
 		w.noteEvents()
-		plain, spelled := c.Readings[i].Encode(w.res.Clean.String())
+		w.noteCut(len(c.Readings[i].Text()))
+		cut = string(w.cut.AppendLine([]byte(cut)))
+		plain, spelled := c.Readings[i].Encode(w.res.Clean.String() + cut)
 		if !spelled {
 			return nil, finding.AmbiguousEncoding
 		}
@@ -103,12 +106,12 @@ func (w *walker) content(c blob.Content, mediaType string, with *scrub.Scrubber)
 	return nil, finding.AmbiguousEncoding
 }
 
-// dirty scrubs what one reader sees, and reports whether something must go.
-func (w *walker) dirty(r *blob.Reading, with *scrub.Scrubber) bool {
+// dirty scrubs text, which one reader sees, and reports whether something must go.
+func (w *walker) dirty(text string, r *blob.Reading, with *scrub.Scrubber) bool {
 	if !r.UTF8() {
 		with = w.keep // NFKC makes characters that a small character set cannot spell
 	}
-	w.scrubCounted(r.Text(), with)
+	w.scrubCounted(text, with)
 	switch r.Weight {
 	case blob.Whole:
 		return w.res.Changed()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/storage"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // newBlockedWard is a ward whose gateway knows of Blocks.
@@ -83,7 +84,7 @@ func TestBlocked(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := w.fromQueue(question)
-			if _, body, err := w.key.Open(got.text("result", "content", 1, "text")); err != nil || body != "pay mallory" {
+			if _, body, err := w.key.Open(got.text("result", "content", 1, "text"), frame.Origin{}); err != nil || body != "pay mallory" {
 				t.Errorf("released: %v, %q", err, body)
 			}
 		})

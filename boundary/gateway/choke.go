@@ -163,6 +163,7 @@ func (in *inspection) decide() *wire.Message {
 		signals = nil // an error has no place for them
 	}
 	in.finish(root, signals)
+	in.logCut()
 	if !in.w.rewritten {
 		in.w.releasePlain() // what is delivered can have their memory
 	}

@@ -191,7 +191,7 @@ func TestClassifierHolds(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := w.fromQueue(question)
-	if _, body, err := w.key.Open(got.text("result", "content", 0, "text")); err != nil || body != "some evil words" {
+	if _, body, err := w.key.Open(got.text("result", "content", 0, "text"), frame.Origin{}); err != nil || body != "some evil words" {
 		t.Errorf("released: %q, %v", body, err)
 	}
 	if text, _ := w.ask(question, good); !strings.Contains(text, "good") {
@@ -206,7 +206,7 @@ func TestClassifierInShadow(t *testing.T) {
 	j := newJury(t, &ShadowOptions{}, aMember(t, k, inShadow))
 	w := newWard(t, hold.Options{}, j.set)
 	text, _ := w.ask(question, evil) // while the classifier has not answered
-	if _, body, err := w.key.Open(text); err != nil || body != "some evil words" {
+	if _, body, err := w.key.Open(text, frame.Origin{}); err != nil || body != "some evil words" {
 		t.Fatalf("delivered %q, %v", text, err)
 	}
 	d := w.last()
@@ -395,7 +395,7 @@ func TestJudgedIsFramed(t *testing.T) {
 	j := newJury(t, nil, aMember(t, k))
 	r := newRig(t, j.set)
 	got := r.result(r.request("1", "tools/call", question), good)
-	if _, _, err := r.key.Open(got.text("result", "content", 0, "text")); err != nil || got.at("result", "_meta", frame.MetaKey) == nil {
+	if _, _, err := r.key.Open(got.text("result", "content", 0, "text"), frame.Origin{}); err != nil || got.at("result", "_meta", frame.MetaKey) == nil {
 		t.Errorf("%v: %v", got, err)
 	}
 	r.result(r.request("2", "resources/read", `{"uri":"x:y"}`), `{"contents":[{"uri":"x:y","text":"evil"}]}`)

@@ -57,7 +57,8 @@ func (in *inspection) amend(object strictjson.Value, name, sentence string) {
 		return
 	}
 	in.w.keep.Scrub(v.Text(), &in.w.res)
-	in.w.replaceText(v, in.w.res.Clean.String()+"\n\n"+sentence)
+	in.w.noteCut(len(v.Text()))
+	in.w.replaceText(v, in.w.unframed()+"\n\n"+sentence)
 }
 
 // provenance is the receipt of the message.
@@ -83,6 +84,14 @@ func (in *inspection) provenance() []byte {
 		p.Findings = append(p.Findings, frame.Finding{Field: frame.Other, Code: c.Code, Count: c.N})
 	}
 	return p.AppendJSON(nil)
+}
+
+// logCut tells the operator that the client does not get all of a text.
+func (in *inspection) logCut() {
+	if c := in.w.lastCut; c != (frame.Cut{}) {
+		in.cfg.Log.Warn("a text of the server was cut: raise max_chars (wrap: --max-chars) if the client needs all of it",
+			"method", in.d.Method, "tool", in.d.Tool, "kept_bytes", c.Kept, "of_bytes", c.Of, "evidence", in.d.ID.String())
+	}
 }
 
 // deliverable is the message with root, and its edits, in the place of what it carries.

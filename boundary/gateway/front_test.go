@@ -382,7 +382,7 @@ func TestFrontVolume(t *testing.T) {
 						t.Errorf("%s: %v", version, err)
 						return
 					}
-					if _, body, err := (frame.Key{}).Open(textOf(t, res, err)); err != nil || body != text {
+					if _, body, err := (frame.Key{}).Open(textOf(t, res, err), frame.Origin{}); err != nil || body != text {
 						t.Errorf("%s: %d bytes, %v", version, len(body), err)
 					}
 				}

@@ -22,8 +22,9 @@ import (
 // notes of changes are longer than the values that ask for them.
 const (
 	frameBase = 320 << 10 // bytes of frames and placeholders, and one more for each byte of the message
-	editBase  = 1024      // edits, and one more for each editShare bytes of the message
+	editBase  = 2048      // edits, and one more for each editShare bytes of the message
 	editShare = 48
+	editSpare = 512 // edits that blocks leave to the rest of the message
 	// leastText is the length in bytes from which a text outside of a frame is looked up
 	// among those that have taken control of a model.
 	leastText = 16
@@ -76,7 +77,9 @@ func (g *growth) reset() {
 const blockCost = 512
 
 // full reports whether no further block can be framed or replaced.
-func (g *growth) full() bool { return g.framed > frameBase+g.size }
+func (w *walker) full() bool {
+	return w.grown.framed > frameBase+w.grown.size || w.edits.Len() > w.maxEdits()-editSpare
+}
 
 // room is room for n bytes of a frame, which took takes.
 func (w *walker) room(n int) []byte {
@@ -130,15 +133,6 @@ func (w *walker) setDigest(at int, d frame.Digest) bool {
 	return true
 }
 
-// moveDigest puts the digest that was added last where another one stands.
-func (w *walker) moveDigest(at int) bool {
-	g := &w.grown
-	last := len(g.sum) - len(frame.Digest{})
-	d := frame.Digest(g.sum[last:])
-	g.sum = g.sum[:last]
-	return w.setDigest(at, d)
-}
-
 // addShort is addDigest of a text outside of a frame, which is not looked up if it is short.
 func (w *walker) addShort(d frame.Digest, length int) {
 	wanted := w.grown.wanted
@@ -177,13 +171,17 @@ func (w *walker) dropDigests() {
 }
 
 // tooMany reports whether a message asks for more edits than its length allows.
-func (w *walker) tooMany() bool { return w.edits.Len() > editBase+w.grown.size/editShare }
+func (w *walker) tooMany() bool { return w.edits.Len() > w.maxEdits() }
 
-// cutBlocks gives up the blocks of a list from e on, which is the nth, for one placeholder.
+func (w *walker) maxEdits() int { return editBase + w.grown.size/editShare }
+
+// cutBlocks gives up the blocks of a list from e on, which is the nth, for one that says how
+// many they are.
 func (w *walker) cutBlocks(list, e strictjson.Value, n int) {
+	all := list.Len()
 	w.edits.Truncate(e)
-	w.edits.AppendElement(list, w.placeholder())
-	w.leftOut(finding.TooMany, list.Len()-n)
+	w.edits.AppendElement(list, leftOutBlock(w.evidence, all-n, all))
+	w.leftOut(finding.TooMany, all-n)
 }
 
 // placeholder stands for a block, and is the same for each of a message.

@@ -3,6 +3,7 @@
 package gateway
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -101,8 +102,10 @@ func (in *inspection) promised() *validate.Schema {
 // the schema forbids it, is returned as the member for _meta; nil: there is nothing.
 func (in *inspection) describe(root strictjson.Value) []byte {
 	w := &in.w
-	w.scrubs.again(w.text).Scrub(strings.Join(w.answer, "\n"), &w.res)
-	c := frame.LLMContent{LLMOrigin: w.llm.origin(w.origin), Body: w.res.Clean, Search: w.llm.Search}
+	answer := strings.Join(w.answer, "\n")
+	w.scrubs.again(w.text).Scrub(answer, &w.res)
+	w.noteCut(len(answer))
+	c := frame.LLMContent{LLMOrigin: w.llm.origin(w.origin), Body: w.res.Clean, Cut: cmp.Or(w.cut, w.answerCut), Search: w.llm.Search}
 	content := root.Get("structuredContent")
 	own := strictjson.Value{} // the server's, clean
 	if content.Exists() && in.again.Reset(w.edits.Apply(nil, content), strictjson.Limits{}) == nil {

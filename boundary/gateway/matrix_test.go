@@ -225,7 +225,7 @@ func TestMatrixBenign(t *testing.T) {
 						s := specimen{escaped: escaped}
 						lines := c.say(row, []string{fmt.Sprintf(p.body, s.quote(benign[name]))})
 						got := parse(t, lines[0]).text(p.at...)
-						if _, body, err := key.Open(got); err == nil {
+						if _, body, err := key.Open(got, frame.Origin{}); err == nil {
 							got = body
 						}
 						if got != benign[name] {

@@ -55,6 +55,8 @@ type placing struct {
 	muted     int  // above 0: a place that holds this one is noted
 	words     int  // names and strings of a third party that stay
 	removed   bool // the last unit was
+	noticed   bool // a frame of the message has the notice
+	first     bool // the last frame has it
 	framed    frame.Places
 	notFramed frame.Places
 }
@@ -77,16 +79,20 @@ func (w *walker) placed(framed bool) {
 }
 
 // A placeMark is how much was noted at some time.
-type placeMark struct{ framed, framedMore, not, notMore int }
+type placeMark struct {
+	framed, framedMore, not, notMore int
+	noticed                          bool
+}
 
 func (p *placing) mark() placeMark {
-	return placeMark{len(p.framed.List), p.framed.More, len(p.notFramed.List), p.notFramed.More}
+	return placeMark{len(p.framed.List), p.framed.More, len(p.notFramed.List), p.notFramed.More, p.noticed}
 }
 
 // backTo forgets what was noted since.
 func (p *placing) backTo(m placeMark) {
 	p.framed.List, p.framed.More = p.framed.List[:m.framed], m.framedMore
 	p.notFramed.List, p.notFramed.More = p.notFramed.List[:m.not], m.notMore
+	p.noticed = p.noticed && m.noticed
 }
 
 // forget forgets a place and what is below it: it is not delivered.

@@ -80,6 +80,8 @@ func checkPlaces(t *testing.T, r *rig, row mcpmsg.Row, raw json.RawMessage) (lis
 	}
 	meta, _ := result["_meta"].(map[string]any)
 	var note struct {
+		Server, Tool string
+
 		Framed    []string
 		NotFramed []string `json:"not_framed"`
 		More      int      `json:"not_framed_more"`
@@ -118,7 +120,7 @@ func checkPlaces(t *testing.T, r *rig, row mcpmsg.Row, raw json.RawMessage) (lis
 			return
 		}
 		used[by[0]] = true
-		_, _, err := r.key.Open(s)
+		_, _, err := r.key.Open(s, frame.Origin{Server: note.Server, Tool: note.Tool})
 		if framed := strings.HasPrefix(by[0], "framed"); framed != (err == nil) {
 			t.Errorf("%s: listed as %s: %q", strings.Join(path, "/"), by[0], s)
 		}
@@ -211,7 +213,7 @@ func TestEmbedded(t *testing.T) {
 					path = []any{"result", "messages", 0, "content", "resource", "text"}
 				}
 				got := r.result(r.request("1", row, eras["legacy"]), body)
-				o, text, err := r.key.Open(got.text(path...))
+				o, text, err := r.key.Open(got.text(path...), frame.Origin{})
 				if want := fenced || every; (err == nil) != want || want && text != "hello" {
 					t.Errorf("%s %s every=%v: %s", row, mime, every, got.at("result"))
 				}
@@ -251,7 +253,7 @@ func TestStructuredText(t *testing.T) {
 			}
 			var texts, places []string
 			for _, b := range blocks {
-				_, text, err := r.key.Open(b.Text)
+				_, text, err := r.key.Open(b.Text, frame.Origin{Server: "srv", Tool: "read"})
 				if err != nil {
 					t.Errorf("%s %s: not fenced: %q", era, name, b.Text)
 				}
@@ -264,7 +266,7 @@ func TestStructuredText(t *testing.T) {
 				places = append(places, `"content/`+strconv.Itoa(i)+`/text"`)
 			}
 			note := got.at("result", "_meta", frame.MetaKey)
-			if !strings.Contains(string(note), `"framed":[`+strings.Join(places, ",")+`],"not_framed":[],`) {
+			if !strings.Contains(string(note), `"framed":[`+strings.Join(places, ",")+`],"inspected":`) {
 				t.Errorf("%s %s: %s", era, name, note)
 			}
 		}

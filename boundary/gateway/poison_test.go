@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
@@ -151,7 +152,7 @@ func checkDelivered(t *testing.T, r *rig, oracle *scrub.Scrubber, profile Profil
 	content, _ := result["content"].([]any)
 	for _, b := range content {
 		text, isText := b.(map[string]any)["text"].(string)
-		if _, _, err := r.key.Open(text); isText && err != nil && !strings.HasPrefix(text, "[pellucid withheld") {
+		if _, _, err := r.key.Open(text, frame.Origin{Server: "srv", Tool: "read"}); isText && err != nil && !strings.HasPrefix(text, "[pellucid withheld") {
 			t.Errorf("%s: not fenced: %+q", name, text)
 		}
 	}
@@ -181,7 +182,7 @@ func TestBenign(t *testing.T) {
 		q, _ := json.Marshal(text)
 		up := r.request("1", "tools/call", `{"name":"read"}`)
 		m := r.result(up, `{"content":[{"type":"text","text":`+string(q)+`}],"structuredContent":{"t":`+string(q)+`}}`)
-		if _, body, err := r.key.Open(m.text("result", "content", 0, "text")); err != nil || body != text {
+		if _, body, err := r.key.Open(m.text("result", "content", 0, "text"), frame.Origin{}); err != nil || body != text {
 			t.Errorf("%s: %+q, want %+q (%v)", name, body, text, err)
 		}
 		if got := string(m.at("result", "structuredContent", "t")); got != string(q) && m.text("result", "structuredContent", "t") != text {

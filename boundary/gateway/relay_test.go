@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 func TestCallIsFenced(t *testing.T) {
@@ -17,7 +19,7 @@ func TestCallIsFenced(t *testing.T) {
 	if m.str("id") != "a" {
 		t.Errorf("id %s", m["id"])
 	}
-	origin, body, err := r.key.Open(m.text("result", "content", 0, "text"))
+	origin, body, err := r.key.Open(m.text("result", "content", 0, "text"), frame.Origin{})
 	if err != nil || body != "hello \U0001F600" || origin.Server != "srv" || origin.Tool != "read" {
 		t.Errorf("fence: %v %q %v", origin, body, err)
 	}
@@ -45,7 +47,7 @@ func TestUnlistedToolIsOther(t *testing.T) {
 	r := newRig(t)
 	up := r.request("1", "tools/call", `{"name":"sneaky"}`)
 	m := r.result(up, `{"content":[{"type":"text","text":"x"}]}`)
-	if origin, _, err := r.key.Open(m.text("result", "content", 0, "text")); err != nil || origin.Tool != "other" {
+	if origin, _, err := r.key.Open(m.text("result", "content", 0, "text"), frame.Origin{}); err != nil || origin.Tool != "other" {
 		t.Errorf("origin %v %v", origin, err)
 	}
 }
@@ -281,7 +283,7 @@ func TestChangedListIsAskedForAgain(t *testing.T) {
 	r := newRig(t)
 	up := r.request("1", "tools/call", `{"name":"new"}`)
 	m := r.result(up, `{"content":[{"type":"text","text":"x"}]}`)
-	if origin, _, _ := r.key.Open(m.text("result", "content", 0, "text")); origin.Tool != "other" {
+	if origin, _, _ := r.key.Open(m.text("result", "content", 0, "text"), frame.Origin{}); origin.Tool != "other" {
 		t.Errorf("origin %v", origin)
 	}
 	r.server.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
@@ -293,7 +295,7 @@ func TestChangedListIsAskedForAgain(t *testing.T) {
 	}
 	r.server.send(`{"jsonrpc":"2.0","id":` + string(list["id"]) + `,"result":{"tools":[{"name":"new","inputSchema":{"type":"object"}}]}}`)
 	m = r.result(r.awaits("tools/call"), `{"content":[{"type":"text","text":"x"}]}`)
-	if origin, _, err := r.key.Open(m.text("result", "content", 0, "text")); err != nil || origin.Tool != "new" {
+	if origin, _, err := r.key.Open(m.text("result", "content", 0, "text"), frame.Origin{}); err != nil || origin.Tool != "new" {
 		t.Errorf("origin %v %v", origin, err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 var database pgtest.Server
@@ -83,7 +84,7 @@ func TestReleasedAtOnce(t *testing.T) {
 					}
 				}
 				got := w.fromQueue(question)
-				if _, body, err := w.key.Open(got.text("result", "content", 0, "text")); err != nil || body != "before" {
+				if _, body, err := w.key.Open(got.text("result", "content", 0, "text"), frame.Origin{}); err != nil || body != "before" {
 					t.Errorf("released: %q, %v", body, err)
 				}
 				if w.state(id) != hold.Taken {

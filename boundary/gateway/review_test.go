@@ -135,7 +135,7 @@ func TestReviewRelease(t *testing.T) {
 		}
 	}
 	got = w.fromQueue(question)
-	if _, body, err := w.key.Open(got.text("result", "content", 0, "text")); err != nil || body != "before" {
+	if _, body, err := w.key.Open(got.text("result", "content", 0, "text"), frame.Origin{}); err != nil || body != "before" {
 		t.Errorf("released: %q, %v", body, err)
 	}
 	d := w.last()

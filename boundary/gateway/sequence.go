@@ -43,7 +43,10 @@ type piece struct {
 	with   *scrub.Scrubber  // by which it was cleaned
 	in     tracks
 	kind   pieceKind
-	block  bool   // unit is a block
+	block  bool // unit is a block
+	first  bool // its frame has the notice
+	gone   bool // it is not delivered
+	cut    frame.Cut
 	field  string // the first step of its path
 	place  string // of its block
 	digest int    // where its digest is among the walker's, or -1
@@ -71,11 +74,11 @@ const (
 
 // say adds a clean text to the sequence.
 func (w *walker) say(v strictjson.Value, in tracks, kind pieceKind, with *scrub.Scrubber) {
-	w.tell(piece{value: v, text: w.res.Clean.String(), in: in, kind: kind, with: with})
+	w.tell(piece{value: v, text: w.res.Clean.String(), in: in, kind: kind, with: with, first: kind == pieceFramed && w.first, cut: w.cut})
 }
 
 func (w *walker) tell(p piece) {
-	if p.text == "" {
+	if p.text == "" && p.kind != pieceFramed {
 		return
 	}
 	p.unit, p.block, p.digest, p.answer = w.unit.value, w.unit.block, -1, -1
@@ -95,6 +98,9 @@ func (w *walker) tell(p piece) {
 	if w.llm != nil && p.in&onlyTexts != 0 && w.owns() {
 		p.answer = len(w.answer)
 		w.answer = append(w.answer, p.text)
+		if p.cut != (frame.Cut{}) {
+			w.answerCut = p.cut
+		}
 	}
 	w.pieces = append(w.pieces, p)
 	w.told++
@@ -118,8 +124,11 @@ func (w *walker) owns() bool {
 
 // takeBack forgets what was told since the count of told texts was n: it is not delivered.
 func (w *walker) takeBack(n int) {
-	w.pieces = w.pieces[:max(0, len(w.pieces)-(w.told-n))]
-	w.told = n
+	left := max(0, len(w.pieces)-(w.told-n))
+	for i := range w.pieces[left:] {
+		w.noticed = w.noticed && !w.pieces[left+i].first
+	}
+	w.pieces, w.told = w.pieces[:left], n
 }
 
 // keepLast keeps of each track the texts at its end that could hold the beginning of a token.
@@ -129,7 +138,7 @@ func (w *walker) keepLast() {
 	for i := len(w.pieces) - 1; i >= 0; i-- {
 		p, wanted := &w.pieces[i], false
 		for t := range numTracks {
-			if p.in&(1<<t) != 0 && count[t] < links && size[t] < reach {
+			if p.text != "" && p.in&(1<<t) != 0 && count[t] < links && size[t] < reach {
 				count[t], size[t], wanted = count[t]+1, size[t]+len(p.text), true
 			}
 		}
@@ -150,6 +159,7 @@ func (w *walker) settle() {
 		return
 	}
 	defer func(path []step) { w.path = path }(w.path)
+	defer w.noticeAgain()
 	for range maxRounds {
 		found := false
 		var size [numTracks]int
@@ -181,6 +191,26 @@ func (w *walker) settle() {
 type cut struct {
 	piece int
 	spans []scrub.Span // of its text
+}
+
+// noticeAgain frames the first text anew that is still delivered, if the block was given up
+// whose frame had the notice.
+func (w *walker) noticeAgain() {
+	if w.noticed {
+		return
+	}
+	for i := range w.pieces {
+		p := &w.pieces[i]
+		if p.kind != pieceFramed || p.gone {
+			continue
+		}
+		p.with.Scrub(p.text, &w.res) // which leaves it as it is
+		w.cut = p.cut
+		fence, _ := w.frame(w.res.Clean, w.form())
+		w.replaceText(p.value, fence)
+		p.first = true
+		return
+	}
 }
 
 // spread returns what is to be removed of the pieces of a track.
@@ -258,7 +288,8 @@ func (w *walker) giveUpUnit(p *piece) {
 	w.giveUp(finding.SplitAcrossBlocks)
 	for i := range w.pieces {
 		if q := &w.pieces[i]; q.unit == unit {
-			q.text = ""
+			q.text, q.gone = "", true
+			w.noticed = w.noticed && !q.first
 			if q.answer >= 0 {
 				w.answer[q.answer] = ""
 			}
@@ -276,17 +307,18 @@ func (w *walker) cutText(p *piece, spans []scrub.Span) {
 	}
 	b.WriteString(p.text[from:])
 	w.scrubs.again(p.with).Scrub(b.String(), &w.res)
-	p.text = w.res.Clean.String()
+	p.text, w.cut = w.res.Clean.String(), p.cut
 	w.note(finding.SplitAcrossBlocks, 1, nil)
+	text := w.unframed()
+	digest := frame.DigestOf(text)
 	if p.kind == pieceFramed {
-		w.replace(p.value, w.frame(w.res.Clean))
-		if !w.moveDigest(p.digest) {
-			w.refused = finding.SplitAcrossBlocks
-		}
-		return
+		var sealed frame.Sealed
+		text, sealed = w.frame(w.res.Clean, frame.Form{Further: !p.first, Cut: p.cut})
+		w.noteLookalikes(sealed)
+		digest = sealed.Digest
 	}
-	w.replace(p.value, p.text)
-	if p.digest >= 0 && !w.setDigest(p.digest, frame.DigestOf(p.text)) {
+	w.replace(p.value, text)
+	if p.digest >= 0 && !w.setDigest(p.digest, digest) {
 		w.refused = finding.SplitAcrossBlocks
 	}
 }

@@ -95,6 +95,7 @@ func delivered(t *testing.T, key frame.Key, line string) string {
 		name          string
 	}
 	stack := []level{{}}
+	var first frame.Origin
 	for {
 		tok, err := d.Token()
 		if err != nil {
@@ -124,8 +125,8 @@ func delivered(t *testing.T, key frame.Key, line string) string {
 			}
 			continue
 		case string:
-			if _, body, err := key.Open(v); err == nil {
-				v = body
+			if o, body, err := key.Open(v, first); err == nil {
+				v, first = body, o
 			} else if top.name == "blob" {
 				plain, _ := base64.StdEncoding.DecodeString(v)
 				v = string(plain)

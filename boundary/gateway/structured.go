@@ -53,12 +53,16 @@ func (in *inspection) asText(result strictjson.Value, names ...string) {
 		return
 	}
 	w.scrubs.again(w.text).Scrub(reuse.String(clean), &w.res)
+	w.noteCut(len(clean))
 	w.edited = w.edited || w.res.Changed()
 	w.noteEvents()
 	w.path = append(w.path[:len(w.path)-1], step{name: "content"}, step{ordinal: blocks.Len(), element: true}, step{name: "text"})
-	text := w.res.Clean.String()
+	text := w.unframed()
 	if w.frames {
-		text = w.frame(w.res.Clean)
+		var sealed frame.Sealed
+		text, sealed = w.frame(w.res.Clean, w.form())
+		w.addDigest(sealed.Digest)
+		w.noteLookalikes(sealed)
 	} else {
 		w.addDigest(frame.DigestOf(text))
 	}
@@ -84,7 +88,7 @@ func (in *inspection) repeated(blocks strictjson.Value, content []byte) bool {
 			continue
 		}
 		text := block.Root().Get("text").Text()
-		if _, body, err := in.w.key.Open(text); err == nil {
+		if _, body, err := in.w.key.Open(text, in.w.origin); err == nil {
 			text = body
 		}
 		if got, err := strictjson.Canonical(nil, []byte(text), strictjson.Limits{}); err == nil && bytes.Equal(got, want) {

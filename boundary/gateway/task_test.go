@@ -252,7 +252,7 @@ func TestTaskTool(t *testing.T) {
 	}), func(c *Config) { c.Captures = keeper })
 	w.creates("read", createdLegacy, `"t"`)
 	got := w.about("tasks/result", `"t"`, `{"content":[{"type":"text","text":"be\udb40\udc41fo\u2060re"}]}`)
-	p, body, err := w.key.Open(got.text("result", "content", 0, "text"))
+	p, body, err := w.key.Open(got.text("result", "content", 0, "text"), frame.Origin{})
 	if d := w.last(); err != nil || body != "before" || p.Tool != "read" || d.Profile != "mcp" || d.Tool != "read" {
 		t.Errorf("%s: %v, %s", got.at(), err, d.AppendJSON(nil))
 	}

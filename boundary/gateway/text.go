@@ -32,11 +32,12 @@ func (w *walker) plainText(v strictjson.Value) string {
 // scrub treats a string that may be rewritten.
 func (w *walker) scrub(v strictjson.Value, with *scrub.Scrubber) {
 	w.clean(v, with)
+	text := w.unframed()
 	if w.digests {
-		w.addShort(w.ahead.of(w.res.Clean.String()), len(w.res.Clean.String()))
+		w.addShort(w.ahead.of(text), len(text))
 	}
 	if w.changed {
-		w.replaceText(v, w.res.Clean.String())
+		w.replaceText(v, text)
 	}
 }
 
@@ -49,6 +50,7 @@ func (w *walker) clean(v strictjson.Value, with *scrub.Scrubber) {
 		w.ahead = early(text)
 	}
 	w.scrubCounted(text, with)
+	w.noteCut(len(text))
 	if v.Mended() {
 		w.edited = true
 		w.note(finding.SurrogateMended, 1, nil)
@@ -56,17 +58,36 @@ func (w *walker) clean(v strictjson.Value, with *scrub.Scrubber) {
 	w.changed = w.res.Changed()
 	w.noteEvents()
 	if clean := w.res.Clean.String(); blob.HasDataScheme(clean) {
-		if safe := w.dataURI(clean, with); safe != clean {
+		safe := w.dataURI(clean, with)
+		w.scrubs.again(with).Scrub(safe, &w.res)
+		if safe != clean {
 			w.changed = true
-			clean = safe
+			w.noteCut(len(safe))
 		}
-		w.scrubs.again(with).Scrub(clean, &w.res)
 	}
 	if w.changed {
 		w.stopDigest()
 	}
 	w.edited = w.edited || w.changed
 	w.grounded = w.grounded || strings.Contains(w.res.Clean.String(), groundedType)
+}
+
+// noteCut remembers how much the last scrub has left of a text of so many bytes.
+func (w *walker) noteCut(bytes int) {
+	w.cut = frame.Cut{}
+	if at, cut := w.res.CutAt(); cut {
+		w.cut = frame.Cut{Kept: at, Of: bytes}
+		w.lastCut = w.cut
+	}
+}
+
+// unframed is the text that was cleaned last as it is delivered outside of a frame. Where it
+// was cut, it says so itself.
+func (w *walker) unframed() string {
+	if w.cut == (frame.Cut{}) {
+		return w.res.Clean.String()
+	}
+	return string(w.cut.AppendLine([]byte(w.res.Clean.String())))
 }
 
 // replaceText puts s, which may be a part of a decoded text, in the place of v.
@@ -118,48 +139,62 @@ func (w *walker) repeats(name string) bool {
 // toolText treats the text of a tool's content block or error.
 func (w *walker) toolText(v strictjson.Value, framed bool) {
 	w.clean(v, w.text)
-	clean := w.res.Clean
 	if !framed {
-		w.addDigest(w.ahead.of(clean.String()))
+		text := w.unframed()
+		w.addDigest(w.ahead.of(text))
 		if w.changed {
-			w.replaceText(v, clean.String())
+			w.replaceText(v, text)
 		}
 		return
 	}
-	if w.around(v, clean) {
+	clean, form := w.res.Clean, w.form()
+	if w.around(v, clean, form) {
 		return
 	}
-	w.replaceText(v, w.frame(clean))
+	fence, sealed := w.frame(clean, form)
+	w.addDigest(sealed.Digest)
+	w.noteLookalikes(sealed)
+	w.replaceText(v, fence)
+}
+
+// form returns the form of the next frame, which is that of the text that was cleaned last.
+// The first frame of a message has the notice and the labels.
+func (w *walker) form() frame.Form {
+	w.first = !w.noticed
+	w.noticed = true
+	return frame.Form{Further: !w.first, Cut: w.cut}
 }
 
 // frame puts a text into its frame.
-func (w *walker) frame(clean scrub.Clean) string {
+func (w *walker) frame(clean scrub.Clean, form frame.Form) (string, frame.Sealed) {
 	fence, sealed := w.room(len(clean.String())+fenceRoom), frame.Sealed{}
 	if w.llm != nil {
-		fence, sealed = w.llm.Envelope.Append(fence, w.llm.origin(w.origin), clean)
+		fence, sealed = w.llm.Envelope.Append(fence, w.llm.origin(w.origin), form.Cut, clean)
 	} else {
-		fence, sealed = w.key.AppendFence(fence, w.origin, clean)
+		fence, sealed = w.key.AppendFence(fence, w.origin, form, clean)
 	}
 	w.took(fence, len(clean.String()))
-	w.addDigest(sealed.Digest)
+	return reuse.String(fence), sealed
+}
+
+func (w *walker) noteLookalikes(sealed frame.Sealed) {
 	if sealed.Neutralised > 0 {
 		w.edited = true
 		w.note(finding.FenceLookalike, sealed.Neutralised, nil)
 	}
-	return reuse.String(fence)
 }
 
 // around frames a text of which nothing is copied before it is delivered. It reports
 // false if the text holds what looks like its frame.
-func (w *walker) around(v strictjson.Value, clean scrub.Clean) bool {
+func (w *walker) around(v strictjson.Value, clean scrub.Clean, form frame.Form) bool {
 	var fence []byte
 	var split int
 	var sealed frame.Sealed
 	fits := false
 	if w.llm != nil {
-		fence, split, sealed, fits = w.llm.Envelope.AppendAroundSum(w.room(fenceRoom), w.llm.origin(w.origin), clean, w.ahead.of)
+		fence, split, sealed, fits = w.llm.Envelope.AppendAround(w.room(fenceRoom), w.llm.origin(w.origin), form.Cut, clean, w.ahead.of)
 	} else {
-		fence, split, sealed, fits = w.key.AppendAroundSum(w.room(fenceRoom), w.origin, clean, w.ahead.of)
+		fence, split, sealed, fits = w.key.AppendAround(w.room(fenceRoom), w.origin, form, clean, w.ahead.of)
 	}
 	w.took(fence, 0)
 	if fits {

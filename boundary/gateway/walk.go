@@ -64,13 +64,16 @@ type walker struct {
 	unit    unit         // in which the walker stands
 	refused finding.Code // why the message is refused for what is spread over texts, or ok
 
-	answer   []string // clean texts of a result's own blocks, of KindLLM
-	grounded bool     // a text names the type of a grounding adapter's answer
+	answer    []string  // clean texts of a result's own blocks, of KindLLM
+	answerCut frame.Cut // of the last of them that was cut
+	grounded  bool      // a text names the type of a grounding adapter's answer
 
 	inspected    int
-	edited       bool   // something was changed, removed or withheld
-	inside       string // the beginning and the end of the blob that was read last
-	changed      bool   // the text that was cleaned last must be replaced
+	edited       bool      // something was changed, removed or withheld
+	inside       string    // the beginning and the end of the blob that was read last
+	changed      bool      // the text that was cleaned last must be replaced
+	cut          frame.Cut // of the text that was cleaned last
+	lastCut      frame.Cut // of the last text that was cut
 	found        []frame.Finding
 	foundMore    []policy.Count
 	notInspected []frame.NotInspected
@@ -105,8 +108,9 @@ func (w *walker) reset() {
 	clear(w.pieces)
 	w.pieces, w.told, w.unit, w.refused = w.pieces[:0], 0, unit{}, ok
 	clear(w.answer)
-	w.answer, w.grounded = w.answer[:0], false
+	w.answer, w.answerCut, w.grounded = w.answer[:0], frame.Cut{}, false
 	w.inspected, w.edited, w.approvedPage = 0, false, false
+	w.cut, w.lastCut = frame.Cut{}, frame.Cut{}
 	w.placing.reset()
 	clear(w.found)
 	w.found, w.foundMore = w.found[:0], w.foundMore[:0]
@@ -232,7 +236,7 @@ func (w *walker) list(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code 
 	n, cut := 0, 0
 	defer func(outer unit) { w.unit = outer }(w.unit)
 	for e := range v.Elements() {
-		if isBlocks(f) && w.grown.full() {
+		if isBlocks(f) && w.full() {
 			w.cutBlocks(v, e, n)
 			break
 		}

@@ -18,8 +18,12 @@ import (
 const (
 	maxToolName = 256 // bytes
 	maxTimeout  = 24 * time.Hour
-	minChars    = 8       // of scrub.Policy
-	maxChars    = 1 << 25 // more than the largest message holds
+)
+
+// Bounds of max_chars.
+const (
+	MinChars = 8       // of scrub.Policy
+	MaxChars = 1 << 25 // more than the largest message holds
 )
 
 // settings are what defaults, a server and a tool may say. Each begins as a copy
@@ -95,7 +99,7 @@ func (s *settings) members(r *Rules, at level) []member {
 		{"structured", live, word(&s.framing.StructuredText, false, structuredWords, []bool{false, true}), "`text` delivers structured content as JSON between tags, and takes `outputSchema` from the tools"},
 		{"validate", live, word(&s.validation.Mode, policy.Enforce, Modes.words, Modes.values), "what becomes of structured content that its tool's `outputSchema` refuses, and of messages of another form ([shape](shape.md)): `enforce` withholds it, `audit` records it"},
 		{"unverifiable", live, word(&s.validation.PassUnverifiable, true, []string{"pass", "hold"}, []bool{true, false}), "what becomes of a result whose schema cannot be evaluated"},
-		{"max_chars", live, integer(&s.maxChars, 1<<20, minChars, maxChars), "characters of a text, behind which it is cut"},
+		{"max_chars", live, integer(&s.maxChars, 1<<20, MinChars, MaxChars), "characters of a text, behind which it is cut: the text, the log and the provenance say so"},
 		{"timeout", live, duration(&s.timeout, 10*time.Minute, time.Second, maxTimeout), "how long the server may be silent about a request"},
 		{"privileged", live, boolean(&s.privileged, true), "`false`: delivered even if evidence is required and cannot be written"},
 		{"hold", live, codes(&s.hold), "hold a tool's result for review where one of these is found in it, `hidden-tag` for one ([scrub](scrub.md)), instead of delivering it without"},

@@ -39,6 +39,7 @@ type wrapCmd struct {
 	Header    []string      `sep:"none" placeholder:"NAME=env:VAR" help:"HTTP header for the server, with its value from a variable (env:VAR) or a file (file:PATH)."`
 	Bearer    string        `placeholder:"env:VAR" help:"Token for the server, sent as Authorization: Bearer, with its value from a variable (env:VAR) or a file (file:PATH)."`
 	Timeout   time.Duration `default:"10m" help:"@defaults.timeout"`
+	MaxChars  int           `name:"max-chars" default:"1048576" help:"@defaults.max_chars"`
 	Pins      string        `enum:"enforce,audit,off" default:"enforce" help:"Check what the server says of itself before its first message passes, and pin it. enforce holds later changes until pellucid pins approve, audit only records them, off scrubs but does not check."`
 	Pin       string        `placeholder:"NAME" help:"@servers.pin"`
 	Wide      bool          `default:"true" negatable:"" help:"Reject every hidden character of a description, except those that emoji and languages need. --no-wide rejects only the 151 characters of the published set SUSPICIOUS_UNICODE; text hidden in other characters then counts as clean."`
@@ -137,6 +138,8 @@ func (c *wrapCmd) check() error {
 		return errors.New("wrap: --header: want NAME=env:VAR or NAME=file:PATH")
 	case c.Timeout <= 0:
 		return errors.New("wrap: --timeout must be positive")
+	case c.MaxChars < rules.MinChars || c.MaxChars > rules.MaxChars:
+		return fmt.Errorf("wrap: --max-chars must be %d to %d", rules.MinChars, rules.MaxChars)
 	case c.Pins == "off" && (c.Pin != "" || !c.Wide || c.Review.given()):
 		return errors.New("wrap: with --pins off nothing is checked: --pin, --no-wide and --review-… have no meaning")
 	case c.Pin != "" && !rules.IsPinName(c.Pin):

@@ -54,7 +54,7 @@ func (c *wrapCmd) compile(o rules.Options, log *slog.Logger) (*rules.Rules, erro
 
 // tool is what applies to every tool of the server.
 func (c *wrapCmd) tool() (t rules.Tool, err error) {
-	t.Rule = gateway.Rule{Profile: rules.Profiles.Of(c.Profile), Frame: rules.Frames.Of(c.Frame), Framing: c.framingFlags.read(), Timeout: c.Timeout,
+	t.Rule = gateway.Rule{Profile: rules.Profiles.Of(c.Profile), Frame: rules.Frames.Of(c.Frame), Framing: c.framingFlags.read(), Timeout: c.Timeout, MaxChars: c.MaxChars,
 		Validation: gateway.Validation{Mode: rules.Modes.Of(c.Validate), PassUnverifiable: true}}
 	if t.Rule.Frame == frame.KindLLM {
 		if t.Rule.LLM, err = c.LLM.compile(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
@@ -33,7 +34,7 @@ func FuzzFence(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, body, err := fenceKey.Open(ground.Fence(fenceKey, answer))
+		_, body, err := fenceKey.Open(ground.Fence(fenceKey, answer), frame.Origin{})
 		if err != nil {
 			t.Fatal(err)
 		}

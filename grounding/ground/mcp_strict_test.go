@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // post sends one MCP message, raw.
@@ -200,7 +201,7 @@ func TestMCPHostileQuery(t *testing.T) {
 			continue
 		}
 		valid(t, got.Result.Structured)
-		_, body, err := fenceKey.Open(got.Result.Content[0].Text)
+		_, body, err := fenceKey.Open(got.Result.Content[0].Text, frame.Origin{})
 		if err != nil {
 			t.Errorf("%s: fence: %v", name, err)
 		}

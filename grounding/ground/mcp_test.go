@@ -186,7 +186,7 @@ func checkResult(t *testing.T, res *mcp.CallToolResult, tool string, answer []by
 	}
 	sameJSON(t, answer, structured)
 	valid(t, structured)
-	origin, body, err := fenceKey.Open(text(t, res))
+	origin, body, err := fenceKey.Open(text(t, res), frame.Origin{})
 	if err != nil || origin.Tool != tool || origin.Server != "pellucid-ground" {
 		t.Fatalf("fence: %+v, %v", origin, err)
 	}

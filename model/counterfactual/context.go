@@ -86,6 +86,8 @@ type reader struct {
 	// Of the result that has begun: its source, and what the agent wrote to get it.
 	source Source
 	asked  string
+	// fenced is the origin of the last verified fence: those behind it leave it out.
+	fenced frame.Origin
 
 	task, instructions paragraphs
 }
@@ -240,11 +242,12 @@ func (r *reader) pieces(v strictjson.Value, role slotRole, src Source, call stri
 		at = end
 	}
 	if r.opt.Key != nil {
-		for f := range r.opt.Key.Scan(text) {
+		for f := range r.opt.Key.Scan(text, r.fenced) {
 			if !f.Verified {
 				r.odd(OddForged, v)
 				continue
 			}
+			r.fenced = f.Origin
 			plain(f.Start)
 			class := src.Class
 			if role != slotSegment {

@@ -25,7 +25,7 @@ func clean(text string) scrub.Clean {
 func ExampleKey_Scan() {
 	key, _ := frame.NewKey(make([]byte, 32)) // yours is random and secret
 	text := "The tool said: " + key.Fence(frame.Origin{Server: "files", Tool: "read"}, clean("hello </pellucid-00>"))
-	for f := range key.Scan(text + " </pellucid-11>") {
+	for f := range key.Scan(text+" </pellucid-11>", frame.Origin{}) {
 		fmt.Println(f.Verified, f.Origin.Tool, f.Body)
 	}
 	// Output:
@@ -40,9 +40,9 @@ func ExampleKey_Fence() {
 	}
 	fenced := key.Fence(frame.Origin{Server: "weather", Tool: "forecast"}, clean("It is \u202eynnus\u202c."))
 
-	origin, body, err := key.Open(fenced)
+	origin, body, err := key.Open(fenced, frame.Origin{})
 	fmt.Println(origin.Server, origin.Tool, body, err)
-	_, _, err = key.Open(strings.Replace(fenced, "ynnus", "sunny", 1))
+	_, _, err = key.Open(strings.Replace(fenced, "ynnus", "sunny", 1), frame.Origin{})
 	fmt.Println(err)
 	// Output:
 	// weather forecast It is ynnus. <nil>
@@ -64,5 +64,5 @@ func ExampleLLMContent_AppendJSON() {
 func ExampleProvenance_AppendJSON() {
 	p := frame.Provenance{Origin: frame.Origin{Server: "files", Tool: "read_file"}, Profile: "mcp", Inspected: 1}
 	fmt.Printf("%q: %s\n", frame.MetaKey, p.AppendJSON(nil))
-	// Output: "dev.pellucid/provenance": {"untrusted":true,"server":"files","tool":"read_file","frame":"fence","profile":"mcp","framed":[],"not_framed":[],"inspected":1,"findings":[],"not_inspected":[]}
+	// Output: "dev.pellucid/provenance": {"untrusted":true,"server":"files","tool":"read_file","frame":"fence","profile":"mcp","inspected":1}
 }

@@ -35,15 +35,20 @@ func FuzzFence(f *testing.F) {
 	var res scrub.Result
 	f.Fuzz(func(t *testing.T, body, server, tool, model string) {
 		o := Origin{server, tool, model}
-		fenced := k.fence(o, body)
-		gotO, delivered, err := k.Open(fenced)
+		form := Form{Further: len(body)%2 == 1}
+		if len(body)%3 == 1 {
+			form.Cut = Cut{len(body), 2 * len(body)}
+		}
+		fenced := k.fenceOf(o, form, body)
+		gotO, delivered, err := k.Open(fenced, o)
 		if err != nil {
 			t.Fatalf("does not verify: %+q", fenced)
 		}
 		if gotO != o.Labels() {
 			t.Fatalf("origin %+q", gotO)
 		}
-		nonce := fenced[len(fenced)-1-nonceLen : len(fenced)-1]
+		closed := len(fenced) - len(form.Cut.AppendLine(nil))
+		nonce := fenced[closed-1-nonceLen : closed-1]
 		if n := strings.Count(fenced, nonce); n != 2 {
 			t.Fatalf("the nonce stands %d times", n)
 		}
@@ -54,7 +59,7 @@ func FuzzFence(f *testing.F) {
 		if tags != 2 {
 			t.Fatalf("%d tags in %+q", tags, fenced)
 		}
-		around, split, sealed, ok := k.appendAround([]byte("before "), o, body, false, DigestOf)
+		around, split, sealed, ok := k.appendAround([]byte("before "), o, form, body, false, DigestOf)
 		if ok != (delivered == body) {
 			t.Fatalf("AppendAround says %v of %+q", ok, body)
 		}
@@ -82,8 +87,8 @@ func FuzzFence(f *testing.F) {
 			}
 		}
 		found := 0
-		for g := range k.Scan("< before " + fenced + " behind >") {
-			if !g.Verified || g.Body != delivered {
+		for g := range k.Scan("< before "+fenced+" behind >", o) {
+			if !g.Verified || g.Body != delivered || g.Cut != form.Cut {
 				t.Fatalf("Scan: %+v", g)
 			}
 			found++
@@ -101,22 +106,28 @@ func FuzzOpen(f *testing.F) {
 		f.Add(k.fence(Origin{"files", "read", "m"}, s), 0, byte(0))
 		f.Add(k.fence(Origin{"a", "b", ""}, s), len(Notice)+30, byte(1))
 	})
+	first := Origin{"files", "read", "m"}
+	f.Add(k.fenceOf(first, Form{Further: true, Cut: Cut{1, 2}}, "x"), 5, byte(0))
 	f.Fuzz(func(t *testing.T, s string, at int, flip byte) {
 		if at >= 0 && at < len(s) {
 			b := []byte(s)
 			b[at] ^= flip
 			s = string(b)
 		}
-		for range k.Scan(s) {
+		for range k.Scan(s, first) {
 		}
-		o, body, err := k.Open(s)
+		o, body, err := k.Open(s, first)
 		if err != nil {
 			if body != "" || o != (Origin{}) {
 				t.Fatalf("an error with %+q %+q", o, body)
 			}
 			return
 		}
-		if made := k.fence(o, body); made != s {
+		var form Form
+		for g := range k.Scan(s, first) {
+			form = Form{Further: !strings.HasPrefix(s, Notice), Cut: g.Cut}
+		}
+		if made := k.fenceOf(o, form, body); made != s {
 			t.Fatalf("verifies, but Fence makes\n%+q\nof\n%+q", made, s)
 		}
 	})

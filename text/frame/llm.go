@@ -83,37 +83,32 @@ func (l *LLM) Instructions() string {
 type LLMOrigin struct{ Source, Model, Tool string }
 
 // Append appends the notice and the tag around body, in which every look-alike
-// of this tag and of a fence's is neutralised.
-func (l *LLM) Append(dst []byte, o LLMOrigin, body scrub.Clean) ([]byte, Sealed) {
-	return l.append(dst, o, body.String())
+// of this tag and of a fence's is neutralised, and behind it what c says.
+func (l *LLM) Append(dst []byte, o LLMOrigin, c Cut, body scrub.Clean) ([]byte, Sealed) {
+	return l.append(dst, o, c, body.String())
 }
 
-func (l *LLM) append(dst []byte, o LLMOrigin, body string) ([]byte, Sealed) {
+func (l *LLM) append(dst []byte, o LLMOrigin, c Cut, body string) ([]byte, Sealed) {
 	dst = l.appendHead(dst, o)
 	bodyAt := len(dst)
 	dst, n := appendNeutral(dst, body, l.tag, fenceTag)
 	s := Sealed{Digest: sha256.Sum256(dst[bodyAt:]), Neutralised: n}
-	return l.appendTail(dst), s
+	return l.appendTail(dst, c), s
 }
 
 // AppendAround is [Key.AppendAround] for this envelope.
-func (l *LLM) AppendAround(dst []byte, o LLMOrigin, body scrub.Clean) (out []byte, split int, s Sealed, ok bool) {
-	return l.appendAround(dst, o, body.String(), body.Narrow(), DigestOf)
+func (l *LLM) AppendAround(dst []byte, o LLMOrigin, c Cut, body scrub.Clean, sum func(string) Digest) (out []byte, split int, s Sealed, ok bool) {
+	return l.appendAround(dst, o, c, body.String(), body.Narrow(), sum)
 }
 
-// AppendAroundSum is [Key.AppendAroundSum] for this envelope.
-func (l *LLM) AppendAroundSum(dst []byte, o LLMOrigin, body scrub.Clean, sum func(string) Digest) (out []byte, split int, s Sealed, ok bool) {
-	return l.appendAround(dst, o, body.String(), body.Narrow(), sum)
-}
-
-func (l *LLM) appendAround(dst []byte, o LLMOrigin, body string, narrow bool, sum func(string) Digest) (out []byte, split int, s Sealed, ok bool) {
+func (l *LLM) appendAround(dst []byte, o LLMOrigin, c Cut, body string, narrow bool, sum func(string) Digest) (out []byte, split int, s Sealed, ok bool) {
 	if holds(body, narrow, l.tag, fenceTag) {
 		return dst, 0, Sealed{}, false
 	}
 	dst = l.appendHead(dst, o)
 	split = len(dst)
 	s.Digest = sum(body)
-	return l.appendTail(dst), split, s, true
+	return l.appendTail(dst, c), split, s, true
 }
 
 func (l *LLM) appendHead(dst []byte, o LLMOrigin) []byte {
@@ -129,10 +124,10 @@ func (l *LLM) appendHead(dst []byte, o LLMOrigin) []byte {
 	return append(dst, ">\n"...)
 }
 
-func (l *LLM) appendTail(dst []byte) []byte {
+func (l *LLM) appendTail(dst []byte, c Cut) []byte {
 	dst = append(dst, "\n</"...)
 	dst = append(dst, l.name...)
-	return append(dst, '>')
+	return c.AppendLine(append(dst, '>'))
 }
 
 func appendAttr(dst []byte, name, lab string) []byte {
@@ -150,6 +145,7 @@ type LLMContent struct {
 	// Body is the text of the answer, clean: member "response", or "results" where
 	// Search is set.
 	Body   scrub.Clean
+	Cut    Cut // of Body
 	Search bool
 
 	// Citations are clean URIs (member "citations"; not for a search).
@@ -182,7 +178,7 @@ func (c *LLMContent) Members() []Member {
 		raw = append(raw, ']')
 	}
 	m := []Member{
-		{body, strictjson.AppendQuote(nil, c.Body.String())},
+		{body, strictjson.AppendQuote(nil, string(c.Cut.AppendLine([]byte(c.Body.String()))))},
 		{"untrusted", []byte("true")},
 		{"source", strictjson.AppendQuote(nil, Label(c.Source))},
 	}

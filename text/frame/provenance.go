@@ -92,8 +92,8 @@ type NotInspected struct {
 	Reason finding.Code
 }
 
-// AppendJSON appends p as a JSON object: ASCII only, at most some 40 KB, the
-// same bytes for the same p. What goes beyond a bound is not dropped: the last
+// AppendJSON appends p as a JSON object: ASCII only, at most some 40 KB, without empty
+// members, the same bytes for the same p. What goes beyond a bound is not dropped: the last
 // position covers the rest by range, the last entry by count.
 func (p *Provenance) AppendJSON(dst []byte) []byte {
 	o := p.Labels()
@@ -115,10 +115,16 @@ func (p *Provenance) AppendJSON(dst []byte) []byte {
 	dst = appendPlaces(dst, "not_framed", p.NotFramed)
 	dst = append(dst, `,"inspected":`...)
 	dst = strconv.AppendInt(dst, int64(p.Inspected), 10)
-	dst = append(dst, `,"findings":[`...)
 	dst = appendFindings(dst, p.Findings)
-	dst = append(dst, `],"not_inspected":[`...)
-	for i, n := range p.NotInspected[:min(len(p.NotInspected), maxEntries)] {
+	return append(appendNotInspected(dst, p.NotInspected), '}')
+}
+
+func appendNotInspected(dst []byte, all []NotInspected) []byte {
+	if len(all) == 0 {
+		return dst
+	}
+	dst = append(dst, `,"not_inspected":[`...)
+	for i, n := range all[:min(len(all), maxEntries)] {
 		dst = appendComma(dst, i)
 		dst = append(dst, `{"field":"`...)
 		dst = append(dst, path(n.Field)...)
@@ -127,15 +133,18 @@ func (p *Provenance) AppendJSON(dst []byte) []byte {
 		dst = append(dst, '}')
 	}
 	dst = append(dst, ']')
-	if more := len(p.NotInspected) - maxEntries; more > 0 {
+	if more := len(all) - maxEntries; more > 0 {
 		dst = append(dst, `,"not_inspected_more":`...)
 		dst = strconv.AppendInt(dst, int64(more), 10)
 	}
-	return append(dst, '}')
+	return dst
 }
 
 // appendPlaces appends the member name, and name_more where there are more places.
 func appendPlaces(dst []byte, name string, p Places) []byte {
+	if len(p.List)+p.More == 0 {
+		return dst
+	}
 	dst = append(append(append(dst, `,"`...), name...), `":[`...)
 	shown := min(len(p.List), maxEntries)
 	for i, place := range p.List[:shown] {
@@ -151,11 +160,16 @@ func appendPlaces(dst []byte, name string, p Places) []byte {
 }
 
 func appendFindings(dst []byte, all []Finding) []byte {
+	if len(all) == 0 {
+		return dst
+	}
+	dst = append(dst, `,"findings":[`...)
 	left := maxAllPositions
 	for i, f := range all {
 		dst = appendComma(dst, i)
 		if i == maxEntries-1 && len(all) > maxEntries {
-			return appendRest(dst, all[i:])
+			dst = appendRest(dst, all[i:])
+			break
 		}
 		dst = append(dst, `{"field":"`...)
 		dst = append(dst, path(f.Field)...)
@@ -182,7 +196,7 @@ func appendFindings(dst []byte, all []Finding) []byte {
 		}
 		dst = append(dst, '}')
 	}
-	return dst
+	return append(dst, ']')
 }
 
 // appendRest appends the one entry that stands for all of rest.

@@ -54,6 +54,16 @@ func (r *Result) Changed() bool { return len(r.Edits) > 0 }
 // Truncated reports whether text was cut off.
 func (r *Result) Truncated() bool { return r.Has(Truncated) }
 
+// CutAt returns where text was cut off, in bytes of the input, and whether it was.
+func (r *Result) CutAt() (at int, cut bool) {
+	for i := range r.Edits {
+		if r.Edits[i].Class == Truncated {
+			return r.Edits[i].Start, true
+		}
+	}
+	return 0, false
+}
+
 // Has reports whether an event or a note is of class c.
 func (r *Result) Has(c Class) bool {
 	for i := range r.Edits {

@@ -12,6 +12,8 @@ func TestScan(t *testing.T) {
 	k := testKey(t)
 	a := k.fence(Origin{"files", "read", ""}, "first")
 	b := k.fence(Origin{"web", "get", "m"}, "")
+	further := k.fenceOf(Origin{"files", "read", ""}, Form{Further: true}, "second")
+	cut := k.fenceOf(Origin{"files", "read", ""}, Form{Further: true, Cut: Cut{5, 9}}, "third")
 	forged := strings.Replace(a, "first", "other", 1)
 	for _, c := range []struct {
 		name, text string
@@ -28,12 +30,19 @@ func TestScan(t *testing.T) {
 		{"notice missing", a[len(Notice):], "FF"},
 		{"notice cut by another fence", b + a[1:], "VFF"},
 		{"nested", strings.Replace(a, "first", b, 1), "FVF"},
+		{"further", a + further + "\n\n" + cut + "\n" + further, "VVVV"},
+		{"further before the first", further + a, "FFV"},
+		{"further of another result", a + further + b + further, "VVVFF"},
+		{"further behind a forged one", a + forged + further, "VFFV"},
+		{"a sentence of a third party", a + "\n[cut by Pellucid: 5 of 9 bytes]", "V"},
+		{"a sentence changed", a + strings.Replace(cut, "5 of", "6 of", 1), "VFF"},
+		{"a sentence gone", a + strings.TrimSuffix(cut, "]"), "VFF"},
 		{"cut", a[:len(a)-1], "FF"},
 		{"cut in the head", a[:len(Notice)+20], "F"},
 	} {
 		got := ""
-		end := 0
-		for f := range k.Scan(c.text) {
+		end, first := 0, Origin{}
+		for f := range k.Scan(c.text, first) {
 			if f.Start < end || f.End <= f.Start || f.End > len(c.text) {
 				t.Errorf("%s: [%d,%d) behind %d", c.name, f.Start, f.End, end)
 			}
@@ -43,7 +52,8 @@ func TestScan(t *testing.T) {
 				continue
 			}
 			got += "V"
-			o, body, err := k.Open(c.text[f.Start:f.End])
+			o, body, err := k.Open(c.text[f.Start:f.End], first)
+			first = f.Origin
 			if err != nil || o != f.Origin || body != f.Body {
 				t.Errorf("%s: Scan says %v %q, Open %v %q %v", c.name, f.Origin, f.Body, o, body, err)
 			}
@@ -52,7 +62,7 @@ func TestScan(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
-	for range k.Scan(a + b) {
+	for range k.Scan(a+b, Origin{}) {
 		break // stopping early must not panic
 	}
 }
@@ -61,7 +71,7 @@ func TestScanLinear(t *testing.T) {
 	k := testKey(t)
 	head, _, _ := strings.Cut(k.fence(Origin{"a", "b", ""}, "x"), "\nx\n")
 	linear(t, head+"\n", 100, func(text string) {
-		for range k.Scan(text) {
+		for range k.Scan(text, Origin{}) {
 		}
 	})
 }
