@@ -123,6 +123,7 @@ type pass struct {
 	cut    bool   // veritas-0.1: text was cut and the marker is due
 	ends   []int  // where the parts of a joined text end
 	blunt  bool   // too many passes: remove what could be the cause
+	json   byte   // whether the text is JSON: 0 not looked at, 1 no, 2 yes
 
 	kept [numUses]int // hidden characters that faithful has kept, by use
 }
@@ -136,7 +137,10 @@ func (p *pass) apply(st *Step) {
 	}
 }
 
-func (p *pass) begin() { p.r.ed.begin(p.text) }
+func (p *pass) begin() {
+	p.r.ed.begin(p.text)
+	p.json = 0
+}
 
 // end takes over what the step's editor made. It reports whether that differs.
 func (p *pass) end() bool {

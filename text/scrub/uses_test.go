@@ -198,7 +198,7 @@ func TestAllowanceOfHonestText(t *testing.T) {
 		p := pass{policy: &s.p, r: &res, text: r.Text}
 		p.begin()
 		var f faithful
-		f.sweep(&p, [numUses]bool{})
+		f.sweep(p.text, [numUses]bool{}, p.remove)
 		for u, limit := range allowed {
 			if k := f.kept[u]; limit.each > 0 && 2*k > limit.always+countVisible(r.Text)/limit.each {
 				t.Errorf("%s %s: %d characters of use %d among %d", r.ID, r.Family, k, u, countVisible(r.Text))
