@@ -2,7 +2,11 @@
 
 package scrub
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/text/ucd"
+)
 
 const (
 	escape = 0x1b
@@ -19,7 +23,14 @@ const (
 // U+0080 to U+009F). Of a sequence that does not end only the introducer goes,
 // so no text is lost. spec: scrub/3.3
 func dropEscapes(p *pass) {
-	s := p.text
+	eachSequence(p.text, func(at, end int, g spacer) {
+		p.part(at, end, p.fitting(at, g), AnsiEscape)
+	})
+}
+
+// eachSequence calls found for each run of control sequences in s, with the spacer that the
+// run leaves.
+func eachSequence(s string, found func(at, end int, g spacer)) {
 	esc := strings.IndexByte(s, escape)
 	c1 := strings.IndexByte(s, 0xc2)
 	for esc >= 0 || c1 >= 0 {
@@ -27,11 +38,18 @@ func dropEscapes(p *pass) {
 		if at < 0 || c1 >= 0 && c1 < at {
 			at = c1
 		}
-		n := sequence(s[at:])
-		if n > 0 {
-			p.r.ed.drop(at, at+n, AnsiEscape)
+		end, run := at, spacer("")
+		for end < len(s) && (s[end] == escape || s[end] == 0xc2 && (end > at || at == 0 || s[at-1] < 0x80)) {
+			n, g := sequence(s[end:])
+			if n == 0 {
+				break
+			}
+			end, run = end+n, run.over(g)
 		}
-		at += max(n, 1)
+		if end > at {
+			found(at, end, run)
+		}
+		at = max(end, at+1)
 		esc, c1 = next(s, escape, esc, at), next(s, 0xc2, c1, at)
 	}
 }
@@ -47,28 +65,78 @@ func next(s string, c byte, was, at int) int {
 	return -1
 }
 
-// sequence returns the length of the control sequence at the start of s, or of
-// its introducer if it does not end; 0 if not found.
-func sequence(s string) int {
+// sequence returns the length of the control sequence at the start of s, or of its introducer
+// if it does not end, and the spacer that it leaves; 0 if not found. A C1 character stands in
+// text that was decoded with the wrong charset too: it introduces a string only where its body
+// is one that a terminal takes.
+func sequence(s string) (int, spacer) {
 	kind, n := introducer(s)
 	switch kind {
 	case 0:
-		return 0
+		return 0, ""
 	case '[': // CSI: parameters, intermediates, one final
 		i := n
 		for i < len(s) && i < maxParameters && s[i] >= 0x20 && s[i] <= 0x3f {
 			i++
 		}
-		if i < len(s) && s[i] >= 0x40 && s[i] <= 0x7e {
-			return i + 1
+		if i < len(s) && s[i] >= 0x40 && s[i] <= 0x7e && (s[0] == escape || i > n) {
+			return i + 1, csiSpacer(s[n:i], s[i])
 		}
-		return n
 	case ']', 'P', 'X', '^', '_': // OSC, DCS, SOS, PM, APC: up to ST, or BEL
-		if end := stringEnd(s[n:]); end >= 0 {
-			return n + end
+		if end := stringEnd(s[n:]); end >= 0 && (s[0] == escape || stringBody(kind, s[n:n+end])) {
+			return n + end, ""
 		}
+	default:
+		return n, escSpacer(s[1:n])
 	}
-	return n
+	if s[0] != escape {
+		return 0, "" // a control like any other
+	}
+	return n, blank
+}
+
+// csiSpacer returns what a control sequence leaves: nothing if it leaves the cursor where it
+// is or sets a mode (it has a private or an intermediate character), a line break if it moves
+// the cursor to another line.
+func csiSpacer(parameters string, final byte) spacer {
+	switch {
+	case strings.IndexByte("ABEFHLMSTdefkru", final) >= 0 && strings.IndexAny(parameters, "<=>? !\"#$%&'()*+,-./") < 0:
+		return newLine
+	case strings.IndexByte("JKXcghilmnpqtxy", final) >= 0 || strings.IndexAny(parameters, "<=>? !\"#$%&'()*+,-./") >= 0:
+		return ""
+	}
+	return blank
+}
+
+// escSpacer returns what the escape sequence ESC body leaves.
+func escSpacer(body string) spacer {
+	switch body {
+	case "D", "E", "M", "8", "c", "#8": // another line, a saved place, a clean screen
+		return newLine
+	case "7", "=", ">", "H", "N", "O", "V", "W", "Z", "l", "m", "n", "o", "|", "}", "~":
+		return ""
+	}
+	if len(body) > 1 { // a charset, the size of a line
+		return ""
+	}
+	return blank
+}
+
+// maxBareString bounds the body of an SOS, PM or APC string behind a C1 character.
+const maxBareString = 256
+
+// stringBody reports whether a terminal takes body, which ends with its terminator: of an OSC
+// a number before ";" or alone, of the others printable ASCII.
+func stringBody(kind byte, body string) bool {
+	digits := 0
+	for digits < len(body) && body[digits]-'0' < 10 {
+		digits++
+	}
+	if kind == ']' {
+		return digits > 0 && digits < 6 && (body[digits] == ';' || body[digits] < 0x20 || body[digits] == 0xc2)
+	}
+	n := ucd.PlainASCIIBelow(body, 0x7f)
+	return len(body)-n <= len("\u009c") && (kind == 'P' || n <= maxBareString)
 }
 
 // introducer returns the kind of the sequence at the start of s, by the letter

@@ -29,19 +29,19 @@ type faithful struct {
 // the allowance, then all of that use go from it: they are a code. spec: scrub/3.6
 func dropHiddenFaithfully(p *pass) {
 	var f faithful
-	f.sweep(p, [numUses]bool{})
+	remove := p.remove
+	f.sweep(p.text, [numUses]bool{}, remove)
 	if over, is := p.over(&f.kept); is {
 		p.begin()
 		f = faithful{}
-		f.sweep(p, over)
+		f.sweep(p.text, over, remove)
 	}
 	p.kept = f.kept
 }
 
-// sweep goes through the text once. What it keeps, it counts; of the uses in over it
-// keeps nothing.
-func (f *faithful) sweep(p *pass, over [numUses]bool) {
-	s := p.text
+// sweep goes through s once. What it keeps, it counts; of the uses in over it keeps nothing.
+// It calls remove for each character that it does not keep, and goes on where that says.
+func (f *faithful) sweep(s string, over [numUses]bool, remove func(x span, r rune) (end int)) {
 	emoji := 0 // s[:emoji] has been searched for emoji sequences
 	for i := 0; i < len(s); {
 		at, prop, w := ucd.Scan(s, i, ucd.Hidden|ucd.EmojiPart)
@@ -70,7 +70,7 @@ func (f *faithful) sweep(p *pass, over [numUses]bool) {
 		r, _, _ := ucd.Decode(s[at:])
 		u := f.use(s, at, i, r)
 		if u == useless || over[u] {
-			p.r.ed.drop(at, i, classOf(r))
+			i = remove(span{at, i}, r)
 			continue
 		}
 		f.kept[u]++

@@ -40,9 +40,24 @@ func unifyLines(p *pass) {
 
 // dropHidden removes every hidden character that is left. spec: scrub/3.5
 func dropHidden(p *pass) {
+	done := 0
 	for x, r := range hiddenIn(p.text) {
-		p.r.ed.drop(x.at, x.end, classOf(r))
+		if x.at >= done {
+			done = p.remove(x, r)
+		}
 	}
+}
+
+// remove takes out the hidden character r, with the controls behind it if it is one, and
+// returns where that ends.
+func (p *pass) remove(x span, r rune) (end int) {
+	if !controls(r) {
+		p.part(x.at, x.end, spacerOf(r), classOf(r))
+		return x.end
+	}
+	end, g, c := partingRun(p.text, x.end, r)
+	p.part(x.at, end, p.fitting(x.at, g), c)
+	return end
 }
 
 // strip is RFC 4.4: what it names, and by default all that is hidden.

@@ -127,7 +127,7 @@ func dropReferences(p *pass) {
 		} else if r, w := reference(s[at:]); w > 0 {
 			n = w
 			if hiddenReference(r) {
-				p.r.ed.drop(at, at+w, HiddenReference)
+				p.part(at, at+w, p.fitting(at, spacerOf(r)), HiddenReference)
 			}
 		}
 		at = next(s, '&', at, at+n)

@@ -126,6 +126,7 @@ type pass struct {
 	blunt  bool   // too many passes: remove what could be the cause
 	action TokenAction
 	raises bool // look-alikes of tokens go up one level, once for each text
+	json   byte // whether the text is JSON: 0 not looked at, 1 no, 2 yes
 
 	kept [numUses]int // hidden characters that faithful has kept, by use
 }
@@ -139,7 +140,10 @@ func (p *pass) apply(st *Step) {
 	}
 }
 
-func (p *pass) begin() { p.r.ed.begin(p.text) }
+func (p *pass) begin() {
+	p.r.ed.begin(p.text)
+	p.json = 0
+}
 
 // end takes over what the step's editor made. It reports whether that differs.
 func (p *pass) end() bool {

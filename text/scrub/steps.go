@@ -34,6 +34,10 @@ var (
 		"ansi", "scrub/3.3", "terminal control sequences are removed whole",
 		dropEscapes, func(p *pass) bool { return !p.facts.hidden }, false,
 	}
+	stepOverstrike = Step{
+		"overstrike", "scrub/3.12", "what backspaces take back is removed, and they with it",
+		dropOverstruck, func(p *pass) bool { return !p.facts.hidden }, false,
+	}
 	stepLines = Step{
 		"lines", "scrub/3.4", "CR LF, CR, NEL, VT, FF, U+2028 and U+2029 become LF, U+1680 a space",
 		unifyLines, func(p *pass) bool { return !p.facts.hidden }, false,
@@ -118,11 +122,11 @@ var (
 
 var profileSteps = [numProfiles][]Step{
 	MCP: {
-		stepUTF8, stepCeiling, stepANSI, stepLines, stepHidden, stepNFKC, stepForeignMarks,
+		stepUTF8, stepCeiling, stepANSI, stepOverstrike, stepLines, stepHidden, stepNFKC, stepForeignMarks,
 		stepReferences, stepTokens, stepMarks, stepCeilingAgain,
 	},
 	Faithful: {
-		stepUTF8, stepCeiling, stepANSI, stepHiddenFaithful, stepForeignMarks,
+		stepUTF8, stepCeiling, stepANSI, stepOverstrike, stepHiddenFaithful, stepForeignMarks,
 		stepReferenceRows, stepTokens, stepMarks, stepCeilingAgain,
 	},
 	Veritas: {

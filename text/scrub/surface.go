@@ -40,7 +40,8 @@ func refuseHidden(p *pass) {
 	p.begin()
 	dropHiddenFaithfully(p)
 	for _, e := range *events {
-		if r, w, _ := ucd.Decode(p.text[e.Start:]); ucd.Substitute(r) == 0 {
+		if e.Class != LineBreak && e.Class != OddSpace {
+			_, w, _ := ucd.Decode(p.text[e.Start:])
 			p.r.refuse(Suspicious, e.Class, e.Start, e.Start+w)
 		}
 	}

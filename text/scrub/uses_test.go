@@ -287,7 +287,7 @@ func TestAllowanceOfHonestText(t *testing.T) {
 		p := pass{policy: &s.p, r: &res, text: r.Text}
 		p.begin()
 		var f faithful
-		f.sweep(&p, [numUses]bool{})
+		f.sweep(p.text, [numUses]bool{}, p.remove)
 		sweepMarks(&p, &f.kept, [numUses]bool{})
 		for u, limit := range allowed {
 			if k := f.kept[u]; limit.each > 0 && 2*k > limit.always+countVisible(r.Text)/limit.each {
