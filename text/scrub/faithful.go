@@ -22,6 +22,8 @@ type faithful struct {
 	isolates []int // where the isolates stand that are kept; nil: not looked for yet
 	bases    baseScan
 	kept     [numUses]int
+
+	sought, hangul bool // the text was searched for Hangul, and has some
 }
 
 // dropHiddenFaithfully removes hidden characters, except those that a language, an emoji
@@ -101,6 +103,8 @@ func (f *faithful) use(s string, at, end int, r rune) use {
 		is = hyphenating.when(between(s, at, end, word, word) && inProse(s[:at]))
 	case hcf, hjf:
 		is = filling.when(fills(s, at, end, r))
+	case hf:
+		is = filling.when(f.standsForBlank(s, at, end))
 	default:
 		if classOf(r) == Format {
 			return laying.when(laysOut(s, at, end, r))

@@ -23,6 +23,7 @@ const (
 	vs16 = 0xFE0F
 	hcf  = 0x115F
 	hjf  = 0x1160
+	hf   = 0x3164
 )
 
 // A use is what a hidden character does for a reader.
@@ -68,7 +69,7 @@ var allowed = [numUses]struct{ always, each int }{
 	spacing:     {32, 2},
 	hyphenating: {32, 32},
 	sorting:     {32, 32},
-	varying:     {32, 32},
+	varying:     {96, 32},
 	mongolian:   {32, 8},
 
 	styling:       {8, 8},
@@ -215,7 +216,8 @@ func varies(s string, at, end int, r rune) use {
 		// An emoji has a selector where a list gives it one. People's keyboards put one behind other symbols.
 		return styling.when((ucd.Symbol(base) || ucd.Pictographic(base)) && ucd.Of(base)&ucd.EmojiPart == 0)
 	case firstStandard <= r && r <= lastStandard, firstIdeographic <= r && r <= lastIdeographic:
-		return varying.when(ucd.ScriptOf(base) == ucd.ScriptHan)
+		script := ucd.ScriptOf(base)
+		return varying.when(script == ucd.ScriptHan || script == ucd.ScriptPhagsPa && r == firstStandard)
 	case 0x180B <= r && r <= 0x180F:
 		return mongolian.when(ucd.ScriptOf(base) == ucd.ScriptMongolian && (r != mvs || ucd.ScriptOf(next) == ucd.ScriptMongolian))
 	}
@@ -241,6 +243,21 @@ func fills(s string, at, end int, r rune) bool {
 		return vowelJamo(next) || next == hjf && trailingJamo(runeAt(s, end+w))
 	}
 	return leadingJamo(last) || last == hcf && trailingJamo(next)
+}
+
+// standsForBlank reports whether a Hangul filler stands alone in a text that has Hangul: a name
+// of a player that looks empty.
+func (f *faithful) standsForBlank(s string, at, end int) bool {
+	last, _ := utf8.DecodeLastRuneInString(s[:at])
+	if at > 0 && ucd.Of(last)&ucd.Hidden != 0 || end < len(s) && ucd.Of(runeAt(s, end))&ucd.Hidden != 0 {
+		return false
+	}
+	if !f.sought {
+		f.sought, f.hangul = true, strings.ContainsFunc(s, func(r rune) bool {
+			return ucd.ScriptOf(r) == ucd.ScriptHangul && ucd.Of(r)&ucd.Hidden == 0
+		})
+	}
+	return f.hangul
 }
 
 func leadingJamo(r rune) bool  { return 0x1100 <= r && r < hcf || 0xA960 <= r && r <= 0xA97C }

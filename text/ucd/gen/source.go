@@ -38,9 +38,12 @@ type data struct {
 	script     [numRunes]uint8
 	scriptAbbr map[string]string // Latn to Latin
 	extensions map[rune][]string
-	bidi       [numRunes]string // of the newest version; of what it does not assign, of the pinned one
 	hidden     map[rune]bool
 	prototype  map[rune]string
+
+	categoryAbbr map[string]string // Nonspacing_Mark to Mn
+	variations   []string          // of characters that are not ASCII, as emoji
+	variants     [][]rune          // a base and its selector
 
 	newest newest
 	derived
@@ -50,7 +53,7 @@ func load(dir, hiddenGo string) (*data, error) {
 	d := &data{
 		decomp: map[rune][]rune{}, tag: map[rune]string{},
 		scripts: []string{"Unknown", "Common", "Inherited"}, scriptAbbr: map[string]string{},
-		extensions: map[rune][]string{},
+		extensions: map[rune][]string{}, categoryAbbr: map[string]string{},
 	}
 	for _, step := range []struct {
 		file string
@@ -61,9 +64,10 @@ func load(dir, hiddenGo string) (*data, error) {
 		{"DerivedCoreProperties.txt", pick(&d.ignorable, "Default_Ignorable_Code_Point")},
 		{"PropList.txt", both(pick(&d.bidiFormat, "Bidi_Control"), pick(&d.nonchar, "Noncharacter_Code_Point"))},
 		{"PropertyValueAliases.txt", d.readAliases},
-		{"Scripts.txt", d.readScripts(&d.script)},
-		{"ScriptExtensions.txt", d.readExtensions(d.extensions)},
-		{"extracted/DerivedBidiClass.txt", d.readBidi},
+		{"Scripts.txt", d.readScripts},
+		{"ScriptExtensions.txt", d.readExtensions},
+		{"StandardizedVariants.txt", d.readVariants},
+		{"emoji/emoji-variation-sequences.txt", d.readEmojiVariations},
 	} {
 		if err := d.each(dir, step.file, step.read); err != nil {
 			return nil, err
@@ -111,6 +115,9 @@ func (d *data) each(dir, name string, f func(fields []string, lo, hi rune) error
 // saysVersion looks for the version where the file says it: in its first lines.
 func saysVersion(name string, text []byte) bool {
 	head := string(text[:min(len(text), 1500)])
+	if strings.HasPrefix(name, "emoji/") {
+		return strings.Contains(head, "Version: 15.0\n") || strings.Contains(head, "Emoji Version 15.0 ")
+	}
 	return strings.Contains(head, strings.TrimSuffix(filepath.Base(name), ".txt")+"-"+version)
 }
 
@@ -204,59 +211,66 @@ func (d *data) readNormProps() func([]string, rune, rune) error {
 }
 
 func (d *data) readAliases(f []string, _, _ rune) error {
-	if f[0] == "sc" {
+	switch f[0] {
+	case "sc":
 		d.scriptAbbr[f[1]] = f[2]
+	case "gc":
+		d.categoryAbbr[f[2]] = f[1]
 	}
 	return nil
 }
 
-func (d *data) readScripts(to *[numRunes]uint8) func([]string, rune, rune) error {
-	return func(f []string, lo, hi rune) error {
-		if f[len(f)-1] == "missing" {
-			return nil
-		}
-		n := slices.Index(d.scripts, f[1])
-		if n < 0 {
-			n = len(d.scripts)
-			d.scripts = append(d.scripts, f[1])
-		}
-		for ; lo <= hi; lo++ {
-			to[lo] = uint8(n)
-		}
-		return nil
-	}
-}
-
-func (d *data) readExtensions(to map[rune][]string) func([]string, rune, rune) error {
-	return func(f []string, lo, hi rune) error {
-		if f[len(f)-1] == "missing" {
-			return nil
-		}
-		var names []string
-		for _, abbr := range strings.Fields(f[1]) {
-			name, ok := d.scriptAbbr[abbr]
-			if !ok {
-				return fmt.Errorf("script %q is unknown", abbr)
-			}
-			names = append(names, name)
-		}
-		for ; lo <= hi; lo++ {
-			to[lo] = names
-		}
-		return nil
-	}
-}
-
-func (d *data) readBidi(f []string, lo, hi rune) error {
-	class := map[string]string{"Left_To_Right": "L", "Right_To_Left": "R", "Arabic_Letter": "AL"}
-	v := f[1]
+func (d *data) readScripts(f []string, lo, hi rune) error {
 	if f[len(f)-1] == "missing" {
-		v = class[v]
+		return nil
 	}
+	n := d.scriptNumber(f[1])
 	for ; lo <= hi; lo++ {
-		d.bidi[lo] = v
+		d.script[lo] = n
 	}
 	return nil
+}
+
+func (d *data) scriptNumber(name string) uint8 {
+	n := slices.Index(d.scripts, name)
+	if n < 0 {
+		n = len(d.scripts)
+		d.scripts = append(d.scripts, name)
+	}
+	return uint8(n)
+}
+
+func (d *data) readExtensions(f []string, lo, hi rune) error {
+	if f[len(f)-1] == "missing" {
+		return nil
+	}
+	var names []string
+	for _, abbr := range strings.Fields(f[1]) {
+		names = append(names, d.scriptAbbr[abbr])
+	}
+	slices.Sort(names)
+	for ; lo <= hi; lo++ {
+		d.extensions[lo] = names
+	}
+	return nil
+}
+
+func (d *data) readVariants(f []string, _, _ rune) error {
+	seq, err := runes(f[0])
+	d.variants = append(d.variants, seq)
+	return err
+}
+
+// readEmojiVariations takes the variants of characters: those of emoji that are not ASCII as
+// sequences (a digit needs U+20E3 to be an emoji), those of text (U+FE0E) as variants.
+func (d *data) readEmojiVariations(f []string, _, _ rune) error {
+	seq, err := runes(f[0])
+	if err == nil && seq[1] == 0xFE0E {
+		d.variants = append(d.variants, seq)
+	} else if err == nil && seq[0] >= utf8.RuneSelf {
+		d.variations = append(d.variations, string(seq))
+	}
+	return err
 }
 
 // readHidden reads the literal of hiddenRanges, so that the list exists once and
@@ -292,6 +306,19 @@ func readHidden(path string) (map[rune]bool, error) {
 		set[plane|0xFFFE], set[plane|0xFFFF] = true, true
 	}
 	return set, err
+}
+
+// readSum reads a file that does not say its version.
+func readSum(path, name, want string, sources *[]string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if sum := fmt.Sprintf("%x", sha256.Sum256(text)); sum != want {
+		return nil, fmt.Errorf("%s is another file than %s: SHA-256 %s", path, name, sum)
+	}
+	*sources = append(*sources, name+" "+want)
+	return text, nil
 }
 
 func (d *data) loadConfusables(path string) error {

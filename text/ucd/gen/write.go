@@ -218,17 +218,16 @@ func (d *data) printSets(p *printer, name string, sets [][]string) {
 }
 
 func (d *data) writeLayout(p *printer) {
+	joiningTypes := []string{"Non_Joining", "Join_Causing", "Dual_Joining", "Left_Joining", "Right_Joining", "Transparent"}
 	v := make([]uint8, numRunes)
 	for r := range v {
-		switch d.bidi[r] {
-		case "L":
+		switch d.newest.bidi[rune(r)] {
+		case "Left_To_Right":
 			v[r] = 1
-		case "R", "AL":
+		case "Right_To_Left", "Arabic_Letter":
 			v[r] = 2
 		}
-		if j := d.newest.joining[r]; j != 0 {
-			v[r] |= uint8(max(0, strings.IndexByte("UCDLRT", j))) << 2
-		}
+		v[r] |= uint8(max(0, slices.Index(joiningTypes, d.newest.joining[rune(r)]))) << 2
 		for bit, is := range map[uint8]bool{
 			1 << 5: d.newest.virama[rune(r)],
 			1 << 6: d.newest.pictographic[rune(r)],
