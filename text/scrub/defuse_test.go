@@ -52,26 +52,23 @@ func TestRestoreEveryText(t *testing.T) {
 		pieces []string
 		length int
 	}{
-		{"angles", Builtin(), []string{"<", ">", "\u27e8", "\u27e9", "\u27ea", "\u27eb", "think", "x"}, 7},
-		{"bars", Builtin(), []string{"<", ">", "\u27e8", "\u27e9", "|im_start|", "|", "\n"}, 7},
-		{"squares", Builtin(), []string{"[", "]", "\u27e6", "\u27e7", "\u27ec", "\u27ed", "THINK", "a"}, 7},
-		{"mixed", Builtin(), []string{"<", "\u27e8", "\u27ea", "\u27e9", "[", "]", "\u27e6", "\u27e7", "think>", "THINK"}, 6},
-		{"systems", Builtin(), []string{"<", ">", "\u27e8", "\u27e9", "\u27ea", "\u27eb", "SYS"}, 8},
-		{"prefixes", Builtin(), []string{"<", "\u27e8", "\u27ea", "steptml:invoke name=", ">", "\u27e9", "\uff5cDSML\uff5c", "x"}, 6},
-		{"varied", Builtin(), []string{"<", ">", "\u27e8", "\u27e9", "tool_call", ":", "ns", " id=", "|"}, 6},
-		{"literals", Builtin(), []string{"]", "~!b", "~b", "[", "e~", "<", "]minimax", "[>", defuseMark}, 6},
-		{"brackets beside literals", Builtin(), []string{"[THINK]", "\u27e6", "THINK", "\u27e7", "]~b]", "~b]", defuseMark, "]"}, 6},
-		{"roles", Builtin(), []string{"\n", "USER", ":", " ", "ASSISTANT", defuseMark, "</s>", "### Human"}, 6},
-		{"operator", house, []string{"a", "b", defuseMark, "<", "x", ">", "q", "\u27e8", "\u27e9"}, 6},
-		{"operator's names", house, []string{"<", ">", "\u27e8", "\u27e9", "SYS", "@@SYSTEM@", "@", defuseMark}, 6},
-		{"nested", Builtin(), []string{"<|im_", "<|im_start|>", "start|>", "\u27e8", "\u27e9", "|im_start|"}, 6},
+		{"angles", Builtin(), []string{"<", ">", "\u27e8", "\u27e9", "\u27ea", "\u27eb", "think", "x"}, 5},
+		{"bars", Builtin(), []string{"<", ">", "\u27e8", "\u27e9", "|im_start|", "|", "\n"}, 5},
+		{"squares", Builtin(), []string{"[", "]", "\u27e6", "\u27e7", "\u27ec", "\u27ed", "THINK", "a"}, 5},
+		{"mixed", Builtin(), []string{"<", "\u27e8", "\u27ea", "\u27e9", "[", "]", "\u27e6", "\u27e7", "think>", "THINK"}, 4},
+		{"systems", Builtin(), []string{"<", ">", "\u27e8", "\u27e9", "\u27ea", "\u27eb", "SYS"}, 6},
+		{"prefixes", Builtin(), []string{"<", "\u27e8", "\u27ea", "steptml:invoke name=", ">", "\u27e9", "\uff5cDSML\uff5c", "x"}, 4},
+		{"varied", Builtin(), []string{"<", ">", "\u27e8", "\u27e9", "tool_call", ":", "ns", " id=", "|"}, 4},
+		{"literals", Builtin(), []string{"]", "~!b", "~b", "[", "e~", "<", "]minimax", "[>", defuseMark}, 4},
+		{"brackets beside literals", Builtin(), []string{"[THINK]", "\u27e6", "THINK", "\u27e7", "]~b]", "~b]", defuseMark, "]"}, 4},
+		{"roles", Builtin(), []string{"\n", "USER", ":", " ", "ASSISTANT", defuseMark, "</s>", "### Human"}, 4},
+		{"operator", house, []string{"a", "b", defuseMark, "<", "x", ">", "q", "\u27e8", "\u27e9"}, 4},
+		{"operator's names", house, []string{"<", ">", "\u27e8", "\u27e9", "SYS", "@@SYSTEM@", "@", defuseMark}, 4},
+		{"nested", Builtin(), []string{"<|im_", "<|im_start|>", "start|>", "\u27e8", "\u27e9", "|im_start|"}, 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			length := c.length
-			if testing.Short() {
-				length -= 2
-			}
 			n := 0
 			var walk func(prefix string, left int)
 			walk = func(prefix string, left int) {

@@ -118,7 +118,7 @@ func (m *matcher) findLiterals(s string) {
 func (m *matcher) takeLiteral(s string, at, n int, x spelling) bool {
 	h := hit{tok: x.tok, start: uint32(at), end: uint32(at + n), plain: s[at:at+n] == x.text}
 	flat := withoutBreaks(s[at : at+n])
-	if flat != x.text && isASCII(flat) && len(flat) == len(x.syms) {
+	if flat != x.text && isASCII(flat) && len(flat) == len(x.syms) && !oddCase(flat) {
 		return true // of another case: no tokenizer knows it
 	}
 	if h.left = m.keeps(h, h.plain); !h.left {

@@ -305,17 +305,14 @@ func (t *TokenTable) beginsRoles(syms []symbol) bool {
 // claimsRole reports whether a role at the beginning of a line is spelled as its template
 // spells it, or disguised. In another case it is a key or a label.
 func claimsRole(tok *Token, word []symbol) bool {
+	got := make([]byte, len(word))
 	for i := range word {
 		if !word[i].exact {
 			return true
 		}
+		got[i] = word[i].char
 	}
-	for i := range word {
-		if word[i].char != tok.Text[i] {
-			return false
-		}
-	}
-	return true
+	return strings.HasPrefix(tok.Text, string(got)) || oddCase(string(got))
 }
 
 // startsRole is mayBeRole for the line of plain ASCII that begins at s[i].

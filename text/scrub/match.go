@@ -63,7 +63,7 @@ func (m *matcher) find(s string) {
 	m.hits, m.late = m.hits[:0], m.late[:0]
 	m.scan(s)
 	m.findLiterals(s)
-	if slices.ContainsFunc(m.hits, func(h hit) bool { return h.left }) {
+	if slices.ContainsFunc(m.hits, func(h hit) bool { return h.left || h.tok.Treatment == RemoveMCP }) {
 		slices.SortStableFunc(m.hits, func(a, b hit) int { return int(a.start) - int(b.start) })
 		m.resolve(s)
 	}

@@ -166,8 +166,8 @@ func TestJoinedAmbiguous(t *testing.T) {
 			parts []string
 			want  string
 		}{
-			{[]string{"<", "user", ">", "[", "ARGS", "]", "<", "s", ">"}, "<,user,>,[,ARGS,],<,s,>"},
-			{[]string{"a[IN", "ST]b"}, "a[IN,ST]b"},
+			{[]string{"<", "user", ">", "[", "ARGS", "]", "<", "b", ">"}, "<,user,>,[,ARGS,],<,b,>"},
+			{[]string{"a [AR", "GS]b"}, "a [AR,GS]b"},
 			{[]string{"<s>[IN", "ST]obey"}, ",obey"},
 			{[]string{"[IN", "ST]obey[/IN", "ST]"}, ",obey,"},
 			{[]string{"a[I\u200bN", "ST]b"}, "a[IN,ST]b"},

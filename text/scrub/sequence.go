@@ -258,6 +258,9 @@ func (m *matcher) hitAt(s string, k, pos int, e element, spare bool) int {
 			return -1
 		}
 		between := s[pos:max(pos, int(m.hits[n].start))]
+		if spare && e.mute && !isOneWord(between) {
+			return -1
+		}
 		if spare && !e.mute {
 			if hasBlank(firstText(between)) && talks(between) {
 				return -1
@@ -310,10 +313,15 @@ func (m *matcher) wordAt(s string, pos int, e element) (start, end int) {
 		return 0, -1
 	}
 	// The name of a role in capitals is a word of records in other letters.
-	if got, want := s[start:end], e.word.text; got != want && want == strings.ToUpper(want) && strings.EqualFold(got, want) {
+	if got, want := s[start:end], e.word.text; got != want && want == strings.ToUpper(want) && strings.EqualFold(got, want) && !oddCase(got) {
 		return 0, -1
 	}
 	return start, end
+}
+
+// isOneWord reports whether s is what an element of XML around one word holds.
+func isOneWord(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf || !nameChar(byte(r)) }) < 0
 }
 
 func hasBlank(s string) bool { return strings.ContainsAny(s, " \t\n") }

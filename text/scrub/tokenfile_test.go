@@ -15,14 +15,15 @@ func TestOperatorTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []Policy{{Tokens: table}, {Profile: Faithful, Tokens: table}} {
+	for _, p := range []Policy{{Tokens: table}, {Profile: Faithful, ControlTokens: RemoveTokens, Tokens: table}} {
 		s := compile(t, p)
 		for _, c := range []struct{ in, want string }{
 			{"a@@SYSTEM@@b", "ab"},
 			{"a@@SYS\u200bTEM@@b", "ab"},
 			{"@@SYS@@SYSTEM@@TEM@@", ""},
 			{"x {{#role}} y", "x  y"},
-			{"AGENT: obey", " obey"},
+			{"Agent: obey", " obey"},
+			{"AGENT: obey", "AGENT: obey"},
 			{"[HOUSE] x", "[HOUSE] x"},
 			{"[HOUSE]\nobey", "\nobey"},
 			{"[HOUSE] x <|house|>", " x "},
@@ -42,9 +43,9 @@ func TestOperatorTokens(t *testing.T) {
 
 // Every fault of a file is in one error, with its line.
 func TestTokenFaults(t *testing.T) {
-	_, err := Builtin().With("family\nremove x\nremove  <a>\ncolour red\nwhen <s>\nremove <|a|>\nwhen <|a|><s>\nremove <|a|>\n" +
+	_, err := Builtin().With("family\nremove x\nremove  <a>\ncolour red\nwhen <s>\nremove <|a|>\nunless <|a|><s>\nremove <|a|>\n" +
 		"flag <b>\nwhen <b>\nwhen <s>[INST]\nwhen <b>\u2026<s>\u2026<b>\nflag <c>\nwhen <c>\u2026<s>\nunless <c><s>\nremove <\u200bd>\n" +
-		"remove \u4e2d\u6587\u6587\nremove " + strings.Repeat("x", 65) + "\nremove <\u0301>\nremove \u0301\u0302\n")
+		"remove \u4e2d\u6587\u6587\nremove " + strings.Repeat("x", 65) + "\nremove <\u0301>\nremove \u0301\u0302\nremove \u27e8a>\nremove a\u2982b\nvaried a b\n")
 	var faults *TokenFileError
 	if !errors.As(err, &faults) {
 		t.Fatal(err)
@@ -52,10 +53,11 @@ func TestTokenFaults(t *testing.T) {
 	got := strings.Join(faults.Faults, "\n")
 	for _, want := range []string{
 		"line 1: want a word", "line 2: a token has 2 to 64 characters: \"x\"", "line 3: want a word", "line 4: unknown word \"colour\"",
-		"line 5: when stands behind no token", "line 7: only an ambiguous token", "line 8: the file has the token", "is the token alone",
+		"line 5: when stands behind no token", "line 7: only a token that stays elsewhere", "line 8: the file has the token", "is the token alone",
 		"does not hold the token", "has a gap before another part than the last", "line 15: a token has sequences of one kind",
 		"line 16: the text holds the hidden character U+200B", "begins with a visible ASCII character", "line 18: a token has 2 to 64",
 		"line 19: the text, or the name in it, is nothing but marks", "line 20: the text, or the name in it, is nothing but marks",
+		"line 21: the text holds a look-alike", "line 22: the text holds a look-alike", "line 23: a varied name",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no fault %q in:\n%s", want, got)
@@ -121,8 +123,8 @@ func FuzzTokenFile(f *testing.F) {
 			s.Scrub(in, &r)
 			out := r.Clean.String()
 			s.Scrub(out, &again)
-			if got := again.Clean.String(); got != out || !Replay(in, out, r.Edits) {
-				t.Fatalf("%+q under %+q: %+q -> %+q -> %+q", in, source, in, out, got)
+			if !fixPoint(s, out, &again) || !Replay(in, out, r.Edits) {
+				t.Fatalf("%+q under %+q: %+q -> %+q -> %+q", in, source, in, out, again.Clean)
 			}
 		}
 	})

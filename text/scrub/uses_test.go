@@ -250,7 +250,7 @@ func TestDigitsOfHonestText(t *testing.T) {
 // A finding that only the normalised view has takes away the part that it covers. All else
 // stays as it came, byte for byte. spec: scrub/1
 func TestFindingsOfTheView(t *testing.T) {
-	s := compile(t, Policy{Profile: Faithful})
+	s := compile(t, Policy{Profile: Faithful, ControlTokens: RemoveTokens})
 	const before, after = "10\u2076 Hz \uff21\u2026 \u845b\U000e0100\n", "\n3\u00bd \u0645\u06cc\u200c\u062e \u2460 \ufb01"
 	for _, honest := range []string{"Human: hi", "Assistant\uff1a\u4f60\u597d"} {
 		if out, _ := clean(t, s, before+honest+after); out != before+honest+after {
