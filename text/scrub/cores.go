@@ -270,6 +270,10 @@ func (t *TokenTable) addSpelling(tok *Token) {
 			return
 		}
 		set = x.squares
+	case asHeading:
+		x.mark(text)
+		x.mark(tightHeading(text))
+		return
 	default:
 		x.mark(text)
 		return

@@ -106,7 +106,7 @@ func (m *matcher) headingSpelled(h hit, x symbol) int {
 	word := text[len("### ") : len(text)-1]
 	before, spells := strings.CutSuffix(m.src[h.start:x.start], word)
 	switch {
-	case strings.HasSuffix(got, text):
+	case strings.HasSuffix(got, text), strings.HasSuffix(got, tightHeading(text)):
 		return toTheLetter
 	case spells && strings.Trim(before, "# \t\r\n") == "":
 		return withEntities
@@ -126,6 +126,9 @@ func oddCase(s string) bool {
 	}
 	return rises > 1
 }
+
+// tightHeading returns the heading without its blank, as some prompts have it.
+func tightHeading(text string) string { return "###" + strings.TrimPrefix(text, "### ") }
 
 func withoutBreaks(s string) string {
 	if strings.IndexByte(s, '\n') < 0 && strings.IndexByte(s, '\r') < 0 {

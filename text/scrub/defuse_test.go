@@ -89,7 +89,7 @@ func TestRestoreEveryText(t *testing.T) {
 func FuzzRestore(f *testing.F) {
 	for _, s := range []string{
 		"<|im_start|>\u27e8|im_start|\u27e9", "\u27e8<|im_start|>\u27e9", "\u27e8\u27ea|im_start|\u27eb\u27e9",
-		"<<SYS>>\u27e8\u27e8SYS\u27e9\u27e9", "]~b]]\u2982~b]", "USER: a ASSISTANT: b", "<tool_call:1 name=\"<think>\">", "<\uff5cUser\uff5c>",
+		"<<SYS>>\u27e8\u27e8SYS\u27e9\u27e9", "]~b]]\u2982~b]", "\xe2\x9f<<SYS>>", "USER: a ASSISTANT: b", "<tool_call:1 name=\"<think>\">", "<\uff5cUser\uff5c>",
 	} {
 		f.Add(s)
 	}

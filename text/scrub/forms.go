@@ -112,7 +112,7 @@ func (t *TokenTable) lookalikeForm(s string, at int) (f form, end int, ok bool) 
 	case squarePair.open, squarePair.open2:
 		f.pair = &squarePair
 	default:
-		return f, at + lookalikeLen, false
+		return f, at + len(lookalikeHead), false
 	}
 	f.outer = countRun(s, at, f.pair.open)
 	end = at + f.outer*lookalikeLen
