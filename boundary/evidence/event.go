@@ -137,10 +137,10 @@ func (r *Recorder) Pin(p surface.PinChange) ([]byte, error) {
 }
 
 // Loaded records that rules took effect, and has every later record name them. scores
-// are by what those of this process are made.
-func (r *Recorder) Loaded(version string, effective []byte, scores trust.Options) {
+// are by what those of this process are made, deviations the loosenings that are on.
+func (r *Recorder) Loaded(version string, effective []byte, scores trust.Options, deviations []string) {
 	r.Rules(version)
-	r.Note(&ledger.Event{Kind: ledger.RulesLoaded, Versions: []ledger.Version{{Of: "rules", Version: version}}, Numbers: standing.Numbers(scores),
+	r.Note(&ledger.Event{Kind: ledger.RulesLoaded, Reason: strings.Join(deviations, "+"), Versions: []ledger.Version{{Of: "rules", Version: version}}, Numbers: standing.Numbers(scores),
 		Subjects: []ledger.Subject{{Role: ledger.Rules, Digest: sha256.Sum256(effective)}}})
 }
 

@@ -18,7 +18,7 @@ type normalNames struct {
 
 // rename gives a member the name that the profile makes of its own. It returns false where the
 // member cannot have it: another one has it, nothing is left of it, or it would be a name of the
-// protocol or of ours. spec: scrub/3.8
+// protocol or of ours. spec: inspect/6.2
 func (n *normalNames) rename(w *walker, name strictjson.Value) bool {
 	own := name.Text()
 	clean := w.normalName(own)

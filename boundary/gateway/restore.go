@@ -24,10 +24,32 @@ type restoring struct {
 	went    frame.Digest // as the server gets them
 }
 
-// looksDefused reports whether JSON may hold a delimiter that stands for that of a control token:
-// U+27E6 to U+27E9, as they are or as escapes.
+// lookalikes are the characters of defused control tokens, as docs/spec/scrub.md has them.
+const lookalikes = "\u27e8\u27e9\u27ea\u27eb\u27e6\u27e7\u27ec\u27ed\u2982"
+
+// delimiterOf is the delimiter for which a look-alike stands; 0: none.
+func delimiterOf(lookalike rune) byte {
+	switch lookalike {
+	case 0x27e8, 0x27ea:
+		return '<'
+	case 0x27e9, 0x27eb:
+		return '>'
+	case 0x27e6, 0x27ec:
+		return '['
+	case 0x27e7, 0x27ed:
+		return ']'
+	}
+	return 0
+}
+
+// looksDefused reports whether JSON may hold a look-alike, as it is or as an escape.
 func looksDefused(raw []byte) bool {
-	return bytes.Contains(raw, []byte("\xe2\x9f")) || bytes.Contains(raw, []byte(`\u27`))
+	for _, s := range [...]string{"\xe2\x9f", "\xe2\xa6\x82", `\u27`, `\u29`} {
+		if bytes.Contains(raw, []byte(s)) {
+			return true
+		}
+	}
+	return false
 }
 
 // restores reports whether control tokens are defused in any text of the server. What was read
@@ -124,9 +146,6 @@ func (w *restorer) value(v strictjson.Value) {
 	}
 }
 
-// lookalikes stand for the delimiters < > [ ] of control tokens.
-const lookalikes = "\u27e8\u27e9\u27e6\u27e7"
-
 // text restores one string. In one that is JSON itself, an escape is the character that it stands for.
 func (w *restorer) text(s string) (string, int) {
 	var d strictjson.Doc
@@ -138,7 +157,10 @@ func (w *restorer) text(s string) (string, int) {
 	if n == 0 {
 		return s, 0
 	}
-	return respell(view, restored, spelled), n
+	if out, fits := respell(view, restored, spelled); fits {
+		return out, n
+	}
+	return w.tokens.Restore(s)
 }
 
 // A spelling is how a character of a view stands in the JSON.
@@ -172,9 +194,9 @@ func unescape(s string) (view string, spelled []spelling) {
 	return b.String(), spelled
 }
 
-// respell is restored as the JSON has spelled it. restored differs from view only in delimiters,
-// which have become ASCII or are gone.
-func respell(view, restored string, spelled []spelling) string {
+// respell is restored as the JSON has spelled it. restored differs from view only in look-alikes,
+// which have become delimiters or are gone; false: it differs otherwise.
+func respell(view, restored string, spelled []spelling) (_ string, fits bool) {
 	var b strings.Builder
 	j := 0
 	for i := 0; i < len(view); {
@@ -183,21 +205,23 @@ func respell(view, restored string, spelled []spelling) string {
 		if len(spelled) > 0 && spelled[0].at == i {
 			source, spelled = spelled[0].source, spelled[1:]
 		}
-		switch k := strings.IndexRune(lookalikes, c); {
+		switch {
 		case strings.HasPrefix(restored[j:], view[i:i+size]):
 			b.WriteString(source)
 			j += size
-		case k >= 0 && j < len(restored) && restored[j] == "<>[]"[k/3]:
+		case j < len(restored) && restored[j] == delimiterOf(c):
 			b.WriteByte(restored[j])
 			j++
+		case !strings.ContainsRune(lookalikes, c):
+			return "", false
 		}
 		i += size
 	}
-	return b.String()
+	return b.String(), j == len(restored)
 }
 
 // hintPartial stands behind an error of a tool whose arguments held a part of a defused control token.
-const hintPartial = "pellucid: The arguments hold look-alikes of delimiters of control tokens (U+27E6 to U+27E9). " +
+const hintPartial = "pellucid: The arguments hold look-alikes of delimiters of control tokens (U+27E6 to U+27ED, U+2982). " +
 	"On the way to the server only whole control tokens are restored: send the whole token, not a part of it."
 
 // explainPartial says in the result of a call that failed why it may have failed.

@@ -21,6 +21,8 @@ func TestRestoreText(t *testing.T) {
 		{"part \u27e8|im_", "part \u27e8|im_", 0},
 		{`{"a":"\u27e8|im_start|\u27E9","n":1.50,"e":"\u00e9\n\ud83d\ude00"}`, `{"a":"<|im_start|>","n":1.50,"e":"\u00e9\n\ud83d\ude00"}`, 1},
 		{`["\u27e8|im_start|` + "\u27e9" + `", "\u27e6x"]`, `["<|im_start|>", "\u27e6x"]`, 1},
+		{"\u27e8\u27e8|im_start|\u27e9\u27e9", "\u27e8|im_start|\u27e9", 1},
+		{`["\u27e8\u27e8|im_start|\u27e9\u27E9"]`, `["\u27e8|im_start|\u27e9"]`, 1},
 		{`["\\u27e8|im_start|\\u27e9"]`, `["\\u27e8|im_start|\\u27e9"]`, 0},
 		{`not JSON \u27e8|im_start|\u27e9`, `not JSON \u27e8|im_start|\u27e9`, 0},
 	} {
@@ -146,7 +148,7 @@ func FuzzRestoreText(f *testing.F) {
 			t.Fatalf("%q is JSON, %q is not", s, got)
 		}
 		view, spelled := unescape(s)
-		if again := respell(view, view, spelled); again != s {
+		if again, fits := respell(view, view, spelled); again != s || !fits {
 			t.Fatalf("%q is spelled %q", s, again)
 		}
 	})

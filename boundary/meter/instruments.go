@@ -70,7 +70,7 @@ func newInstruments(m metric.Meter) (i instruments, err error) {
 	i.decisions = count("pellucid.decisions", "", "Messages of servers that were judged.", "server", "method", "kind", "verdict")
 	i.findings = count("pellucid.findings", "", "What was found in messages of servers: treated, not_inspected, or withheld.", "server", "state", "code")
 	i.rejections = count("pellucid.schema.rejections", "", "Answers of servers that were refused because they have not the shape that they must have.", "server", "tool", "code")
-	i.tokens = count("pellucid.control_token.hits", "", "Control tokens of chat templates in what servers sent.", "server", "tool", "code")
+	i.tokens = count("pellucid.control_token.hits", "", "Control tokens of chat templates in what servers sent: treated, withheld, or left where honest text spells them too.", "server", "tool", "code", "state")
 	i.released = count("pellucid.released", "", "Held results that were delivered because a person released them.", "server")
 	i.traffic = count("pellucid.bytes", "By", "Bytes of requests (client), of answers as they came (server) and as they went (delivered).", "server", "flow")
 	i.forwards = count("pellucid.forwards", "", "Requests of sessions that another replica has.", "outcome")

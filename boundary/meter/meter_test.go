@@ -73,7 +73,7 @@ func TestDecisions(t *testing.T) {
 	m.Approve(map[string][]string{"files": {"read"}})
 	for _, d := range []gateway.Decision{
 		{Server: "files", Tool: "read", Method: "tools/call", Kind: "result", Verdict: gateway.Changed,
-			Findings:     []policy.Count{{Code: finding.HiddenTag, N: 12}, {Code: finding.ControlToken, N: 2}},
+			Findings:     []policy.Count{{Code: finding.HiddenTag, N: 12}, {Code: finding.ControlToken, N: 2}, {Code: finding.AmbiguousToken, N: 4}},
 			NotInspected: []policy.Count{{Code: finding.BlobNotInspected, N: 1}}},
 		{Server: "files", Tool: "invented", Method: "tools/call", Kind: "result", Verdict: gateway.Withheld,
 			Findings: []policy.Count{{Code: finding.SchemaInvalid, N: 1}, {Code: finding.SplitAcrossBlocks, N: 3}},
@@ -94,8 +94,10 @@ func TestDecisions(t *testing.T) {
 		`pellucid_findings_total{code="schema-invalid",server="files",state="withheld"} 1`,
 		`pellucid_findings_total{code="split-token",server="files",state="treated"} 1`,
 		`pellucid_findings_total{code="split-token",server="files",state="withheld"} 2`,
-		`pellucid_control_token_hits_total{code="split-token",server="files",tool="other"} 3`,
-		`pellucid_control_token_hits_total{code="control-token",server="files",tool="read"} 2`,
+		`pellucid_control_token_hits_total{code="split-token",server="files",state="treated",tool="other"} 1`,
+		`pellucid_control_token_hits_total{code="split-token",server="files",state="withheld",tool="other"} 2`,
+		`pellucid_control_token_hits_total{code="control-token",server="files",state="treated",tool="read"} 2`,
+		`pellucid_control_token_hits_total{code="ambiguous-token",server="files",state="left",tool="read"} 4`,
 		`pellucid_schema_rejections_total{code="schema-invalid",server="files",tool="other"} 1`,
 		`pellucid_released_total{server="files"} 1`,
 	} {

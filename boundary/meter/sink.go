@@ -39,8 +39,11 @@ func (m *Meter) Record(d gateway.Decision) error {
 	for _, c := range d.Findings {
 		treated := c.N - countOf(d.Withheld, c.Code) // what was withheld was found as well
 		m.i.findings.add(treated, server, "treated", codeLabel(c.Code))
-		if isToken(c.Code) {
-			m.i.tokens.add(treated, server, tool, codeLabel(c.Code))
+		switch {
+		case isToken(c.Code):
+			m.i.tokens.add(treated, server, tool, codeLabel(c.Code), "treated")
+		case c.Code == finding.AmbiguousToken:
+			m.i.tokens.add(treated, server, tool, codeLabel(c.Code), "left")
 		}
 	}
 	for _, c := range d.NotInspected {
@@ -49,7 +52,7 @@ func (m *Meter) Record(d gateway.Decision) error {
 	for _, c := range d.Withheld {
 		m.i.findings.add(c.N, server, "withheld", codeLabel(c.Code))
 		if isToken(c.Code) {
-			m.i.tokens.add(c.N, server, tool, codeLabel(c.Code))
+			m.i.tokens.add(c.N, server, tool, codeLabel(c.Code), "withheld")
 		}
 	}
 	if code := rejection(d); code != "" {

@@ -20,6 +20,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -35,6 +36,9 @@ type Options struct {
 	// caller's word; nil: no such word is known, and Default is used.
 	Inspector func(server string) *gateway.Inspector
 	Default   *gateway.Inspector // needed
+
+	// Tokens are the control tokens by which /v1/scrub cleans; nil: scrub.Builtin.
+	Tokens *scrub.TokenTable
 
 	MaxBody int64 // bytes of a request; 0 = 32 MiB
 	// maxBodies bounds the requests under way together, in bytes; 0 = 256 MiB, and in any
@@ -62,7 +66,7 @@ func New(o Options) (http.Handler, error) {
 	}
 	bodies := &intake.Reader{Most: int(o.MaxBody), Patience: cmp.Or(o.patience, 30*time.Second),
 		Share: intake.NewShare(max(cmp.Or(o.maxBodies, 256<<20), intake.Least(int(o.MaxBody))))}
-	profiles, err := compile()
+	profiles, err := compile(o.Tokens)
 	if err != nil {
 		return nil, err
 	}

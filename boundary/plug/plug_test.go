@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -95,6 +96,32 @@ func TestScrub(t *testing.T) {
 	var got struct{ Clean string }
 	if err := json.Unmarshal(post(h, "/v1/scrub", quote).Body.Bytes(), &got); err != nil || len(got.Clean) != 1000 {
 		t.Errorf("a quote of %d bytes: %v", len(got.Clean), err)
+	}
+}
+
+// TestScrubTokens: /v1/scrub goes by the operator's control tokens, in every profile that has any.
+func TestScrubTokens(t *testing.T) {
+	tokens, err := scrub.Builtin().With("family House\nremove @@SYSTEM@@\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	i, err := gateway.NewInspector(gateway.Config{Sink: &counter{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := New(Options{Default: i, Tokens: tokens})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, profile := range []string{"mcp", "faithful"} {
+		var got struct {
+			Clean  string
+			Tokens int `json:"control_tokens"`
+		}
+		w := post(h, "/v1/scrub", `{"text":"a @@SYSTEM@@ b","profile":"`+profile+`"}`)
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || got.Tokens != 1 || strings.Contains(got.Clean, "@@SYSTEM@@") {
+			t.Errorf("%s: %s, %v", profile, w.Body, err)
+		}
 	}
 }
 
@@ -242,7 +269,7 @@ func TestDocker(t *testing.T) {
 	}{
 		{"clean", "", &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "hello"}}}, `server="docker" tool="other"`, false, 1},
 		{"labelled", "?server=duck&tool=search", &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "hello"}}}, `server="duck" tool="search"`, false, 1},
-		{"poison", "", &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "a\u202eb <|im_start|>"}}}, "\nab \n", false, 1},
+		{"poison", "", &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "a\u202eb <|im_start|>"}}}, "\nab \u27e8|im_start|\u27e9\n", false, 1},
 		{"error", "", &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "a\u202eb"}}}, "\nab\n", true, 1},
 		{"failed call", "", nil, "pellucid withheld", true, 1},
 		{"too large", "", &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strings.Repeat("zzz", 2000)}}}, "could not inspect", true, 0},

@@ -17,7 +17,7 @@ const maxTexts = 1024
 // profiles are the scrubbers by "profile" or "profile field".
 type profiles map[string]*scrub.Scrubber
 
-func compile() (profiles, error) {
+func compile(tokens *scrub.TokenTable) (profiles, error) {
 	p := profiles{}
 	for name, policy := range map[string]scrub.Policy{
 		"mcp":                        {},
@@ -28,6 +28,7 @@ func compile() (profiles, error) {
 		"veritas-0.1 qualifications": {Profile: scrub.Veritas},
 		"veritas-0.1 quote":          {Profile: scrub.Veritas, MaxBytes: scrub.QuoteMaxBytes},
 	} {
+		policy.Tokens = tokens
 		s, err := scrub.Compile(policy)
 		if err != nil {
 			return nil, fmt.Errorf("plug: %w", err)

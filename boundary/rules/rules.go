@@ -251,6 +251,16 @@ func (s *Server) Rules() (list []*gateway.Rule) {
 	return list
 }
 
+// KeepsTokens are the servers of which control tokens are kept in some text, in their order.
+func (r *Rules) KeepsTokens() (names []string) {
+	for _, s := range r.Servers {
+		if slices.ContainsFunc(s.All(), func(t *Tool) bool { return t.Rule.ControlTokens == scrub.KeepTokens }) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
 // An exception lets through what a rule says is to be held. It stands in the Rule
 // of the tools that it is for; here it is told to people.
 type exception struct {

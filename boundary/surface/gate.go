@@ -181,11 +181,23 @@ func (o *CheckResult) state(k Key) State {
 // in a cursor, cannot be held by itself.
 func (o *CheckResult) rejectsHidden(r Rules, s *Surface) bool {
 	for k := range o.Inspection.keys {
-		_, isItem := s.Item(k)
+		it, isItem := s.Item(k)
 		nameless := k.Kind > List && k.Name == "" // left out for its form
-		if r.Reject && o.state(k) != Blocked || !isItem && !nameless {
+		if r.Reject && !o.holdsChange(r, it) || !isItem && !nameless {
 			return true
 		}
+	}
+	return false
+}
+
+// holdsChange reports whether an item is held as a change of what was approved, or is blocked.
+func (o *CheckResult) holdsChange(r Rules, it Item) bool {
+	switch o.state(it.Key) {
+	case Blocked:
+		return true
+	case Pending:
+		approved := o.Admission.pin.Item(it.Key).Approved
+		return approved != "" && (it.Kind != Server || approved != string(it.withoutHidden(r).JSON))
 	}
 	return false
 }

@@ -121,7 +121,7 @@ func TestGate(t *testing.T) {
 	if _, got := loose.check(t, a, hidden); got != "clean:a,b asked" {
 		t.Error(got)
 	}
-	if _, got := loose.check(t, a, tool("b", "Second.\u200b!")); got != "rejected:" {
+	if _, got := loose.check(t, a, tool("b", "Second.\u200b!")); got != "changed:a" {
 		t.Error(got)
 	}
 }
@@ -188,6 +188,9 @@ func TestGateIntroduction(t *testing.T) {
 		g := newGate()
 		for range 2 {
 			o, got := g.checkAll(t, s)
+			if strict, err := (&Gate{Rules: Rules{Reject: true}, Pins: g.Pins}).Check(t.Context(), "srv", "cmd", s); err != nil || strict.Conclusion != Rejected {
+				t.Errorf("%s: %+v, %v: what is withheld is not rejected", tt.said, strict, err)
+			}
 			if !strings.HasPrefix(got, "changed:a") || string(o.Admission.approvedJSON(Key{Kind: Server})) != tt.approved {
 				t.Errorf("%s: %s, approved %s, want %s", tt.said, got, o.Admission.approvedJSON(Key{Kind: Server}), tt.approved)
 			}

@@ -42,7 +42,7 @@ type wrapCmd struct {
 	MaxChars  int           `name:"max-chars" default:"1048576" help:"@defaults.max_chars"`
 	Pins      string        `enum:"enforce,audit,off" default:"enforce" help:"Check what the server says of itself before its first message passes, and pin it. enforce holds later changes until pellucid pins approve, audit only records them, off scrubs but does not check."`
 	Pin       string        `placeholder:"NAME" help:"@servers.pin"`
-	Wide      bool          `default:"true" negatable:"" help:"Reject every hidden character of a description, except those that emoji and languages need. --no-wide rejects only the 151 characters of the published set SUSPICIOUS_UNICODE; text hidden in other characters then counts as clean."`
+	Wide      bool          `default:"true" negatable:"" help:"Withhold a tool, prompt or resource for every hidden character of its description, except those that emoji and languages need. --no-wide looks only for the 151 characters of the published set SUSPICIOUS_UNICODE; text hidden in other characters then counts as clean."`
 	Review    reviewFlags   `embed:""`
 	Sampling  bool          `name:"dangerously-allow-sampling" help:"@servers.dangerously_allow_sampling"`
 	Evidence  string        `enum:"off,best-effort,required" default:"off" help:"@evidence.mode"`

@@ -70,7 +70,8 @@ var provenance = []clause{
 // verifier lists what the pre-flight check of a server's textual surface asks.
 var verifier = []clause{
 	{number: "when", asks: "before a server becomes live; one that is flagged never does",
-		code: []string{"boundary/admit", "boundary/surface.Gate"}, tests: []string{"boundary/admit.TestRejected", "boundary/admit.TestOut", "e2e.TestAdmissionRejects"}},
+		status: "met with `admission.hidden: reject`, and by `check`; by default the item is withheld, and of the introduction the text",
+		code:   []string{"boundary/admit", "boundary/surface.Gate"}, tests: []string{"boundary/admit.TestRejected", "boundary/admit.TestWithheld", "boundary/surface.TestGateWithholds", "boundary/surface.TestGateIntroduction", "boundary/admit.TestOut", "e2e.TestAdmissionRejects"}},
 	{number: "pass 1", asks: "the 151 code points of SUSPICIOUS_UNICODE, in every text field of initialize, tools and their schemas, on raw text",
 		status: "met with `wide: false`; by default those pass that an emoji or a language needs, and more code points are refused",
 		code:   []string{"boundary/surface.Inspection", "boundary/surface.HiddenTextError"}, tests: []string{"boundary/surface.TestInspectExactSet", "boundary/surface.TestInspectEverywhere", "boundary/surface.TestInspectReal"}},
@@ -123,7 +124,7 @@ var others = []struct {
 	}},
 	{"MCP server verifier", verifier, []string{
 		"Pass 1 rejects the exact set and, by default, every other hidden character that `faithful` would remove; `--no-wide` limits it to the 151 code points.",
-		"A hit in one item rejects a server at first sight. Where the item is held anyway, the item stays held and the others live.",
+		"Deviation of the default: a hit withholds its item, and of the server's own introduction the text, until a reviewer approves it. One character newer than the tables, in one description, otherwise takes away every tool of an honest server. `admission.hidden: reject` rejects the server, and `check` always does.",
 		"What a server says otherwise than before waits for a person, item by item, whatever a model says of it; what a person has approved is not asked about again.",
 	}},
 	{"LLM provenance envelope", provenance, []string{
