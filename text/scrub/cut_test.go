@@ -19,7 +19,7 @@ func TestCutAt(t *testing.T) {
 		{Faithful, strings.Repeat("a", 21), 17, true},
 		{Faithful, strings.Repeat("\u00e9", 21), 34, true},
 		{Faithful, "\u200b" + strings.Repeat("a", 21), 19, true},
-		{MCP, strings.Repeat("a", 21), 19, true},
+		{MCP, strings.Repeat("a", 21), 17, true},
 		{MCP, strings.Repeat("\ufdfa", 4), 0, true},
 		{MCP, "a\ufdfa", 0, false},
 		{MCP, "a \ufdfa\ufdfa", 2, true}, // a part of the first is left, and the whole of it does not count
