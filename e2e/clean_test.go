@@ -69,13 +69,20 @@ func isClean(t testing.TB, what, text string) {
 // server and returns the body.
 func (in *install) opened(t testing.TB, text, server string) string {
 	t.Helper()
-	origin, body, err := in.key(t).Open(text, frame.Origin{})
+	return in.openedFurther(t, text, server, new(frame.Origin))
+}
+
+// openedFurther is opened for the texts of one result, one after the other; first is theirs.
+func (in *install) openedFurther(t testing.TB, text, server string, first *frame.Origin) string {
+	t.Helper()
+	origin, body, err := in.key(t).Open(text, *first)
 	if err != nil {
 		t.Fatalf("fence: %v: %+q", err, text[:min(len(text), 400)])
 	}
 	if origin.Server != server {
 		t.Errorf("fence: server %q, want %q", origin.Server, server)
 	}
+	*first = origin
 	return body
 }
 
@@ -87,14 +94,15 @@ func (in *install) unframed(t testing.TB, raw json.RawMessage, server string) an
 	v := decoded(t, raw)
 	if m, ok := v.(map[string]any); ok {
 		blocks, _ := m["content"].([]any)
+		var first frame.Origin
 		for _, b := range blocks {
 			b := b.(map[string]any)
 			if b["type"] == "text" {
-				b["text"] = in.opened(t, b["text"].(string), server)
+				b["text"] = in.openedFurther(t, b["text"].(string), server, &first)
 			}
 			if r, ok := b["resource"].(map[string]any); ok {
 				if text, ok := r["text"].(string); ok && (r["mimeType"] == nil || r["mimeType"] == "text/plain" || r["mimeType"] == "text/markdown") {
-					r["text"] = in.opened(t, text, server)
+					r["text"] = in.openedFurther(t, text, server, &first)
 				}
 			}
 		}

@@ -104,9 +104,10 @@ func (h *host) call(t *testing.T, in *install, server, tool string, args any) (t
 	if err != nil {
 		t.Fatalf("%s: %v", tool, err)
 	}
+	var first frame.Origin
 	for _, c := range r.Content {
 		if b, ok := c.(*mcp.TextContent); ok {
-			text += in.opened(t, b.Text, server)
+			text += in.openedFurther(t, b.Text, server, &first)
 		}
 	}
 	return text, r

@@ -162,9 +162,10 @@ func TestUpPublished(t *testing.T) {
 				t.Errorf("%s, %s: provenance %v", p.name, which, note)
 			}
 			var bodies []string
+			var first frame.Origin
 			for _, text := range contents(got) {
-				_, body, err := key.Open(text, frame.Origin{})
-				if err != nil {
+				o, body, err := key.Open(text, first)
+				if first = o; err != nil {
 					t.Errorf("%s, %s: no fence of ours: %q", p.name, which, text)
 				}
 				bodies = append(bodies, body)

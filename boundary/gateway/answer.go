@@ -83,7 +83,7 @@ func blockPlaceholder(id ID) []byte {
 
 // leftOutBlock stands for the last n blocks of a list.
 func leftOutBlock(id ID, n, all int) []byte {
-	return fmt.Appendf(nil, `{"type":"text","text":"[pellucid left out %s of %s blocks: they are too many for their length; evidence %s]"}`,
+	return fmt.Appendf(nil, `{"type":"text","text":"[pellucid: %s of %s blocks left out: they are too many for their length; evidence %s]"}`,
 		grouped(n), grouped(all), id)
 }
 

@@ -306,8 +306,14 @@ func checkClean(t *testing.T, r *rig, row mcpmsg.Row, sent string, lines []strin
 	}
 	var v any
 	_ = json.Unmarshal([]byte(got), &v)
+	var first frame.Origin
 	eachString(v, func(s string) {
-		if _, body, err := r.key.Open(s, frame.Origin{}); err == nil {
+		if o, _, err := r.key.Open(s, frame.Origin{}); err == nil {
+			first = o
+		}
+	})
+	eachString(v, func(s string) {
+		if _, body, err := r.key.Open(s, first); err == nil {
 			got = strings.Replace(got, jsonQuote(s), jsonQuote(body), 1)
 		}
 	})

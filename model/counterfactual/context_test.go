@@ -213,6 +213,46 @@ func TestFrames(t *testing.T) {
 	}
 }
 
+// TestFurtherFrames: a further fence has the origin of its result's first fence, wherever the host
+// puts the texts of the result, and no other.
+func TestFurtherFrames(t *testing.T) {
+	key := testKey(t)
+	scrubber, err := scrub.Compile(scrub.Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fence := func(server, text string, further bool) string {
+		var res scrub.Result
+		scrubber.Scrub(text, &res)
+		b, _ := key.AppendFence(nil, frame.Origin{Server: server, Tool: "read"}, frame.Form{Further: further}, res.Clean)
+		return string(b)
+	}
+	text := func(s string) string { return `{"type":"text","text":` + quote(s) + `}` }
+	result := func(id string, blocks ...string) string {
+		return `{"type":"tool_result","tool_use_id":"` + id + `","content":[` + strings.Join(blocks, ",") + `]}`
+	}
+	src := `{"messages":[{"role":"user","content":[` + strings.Join([]string{
+		result("0", text(fence("bank", "zero", true))),
+		result("1", text(fence("bank", "one", false)), text(fence("bank", "two", true))),
+		result("2", text(fence("mail", "three", false)+"\n"+fence("mail", "four", true))),
+		result("3", text(fence("mail", "five", true))),
+		result("4", text(fence("bank", "six", true))),
+	}, ",") + `]}]}`
+	a := mustParse(t, format.Messages, src, ParseOptions{Key: key})
+	var got []string
+	for _, s := range a.Segments {
+		if s.Source.Verified {
+			got = append(got, s.Source.Label()+" "+s.Text)
+		} else if strings.Contains(s.Text, "pellucid-") {
+			got = append(got, "? "+strings.Split(s.Text, "\n")[1])
+		}
+	}
+	want := []string{"? zero", "bank/read one", "bank/read two", "mail/read three", "mail/read four", "mail/read five", "? six"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
 func quote(s string) string { return string(strictjson.AppendQuote(nil, s)) }
 
 // TestRebuild: from a manifest anybody gets the same bytes, whatever the variant

@@ -186,7 +186,7 @@ func TestOpenRoundTrip(t *testing.T) {
 		body := rapid.OneOf(rapid.String(), rapid.StringMatching(`([<>/\n =-]|pellucid|&lt;|NOTICE: |[0-9a-f]{8}|\[cut by Pellucid: 1 of 2 bytes\])*`)).Draw(t, "body")
 		delivered, n := appendNeutral(nil, body, fenceTag)
 		fenced := k.fenceOf(o, f, body)
-		gotO, gotBody, err := k.Open(fenced, o)
+		gotO, gotBody, err := k.Open(fenced, o.Labels())
 		if err != nil || gotO != o.Labels() || gotBody != string(delivered) {
 			t.Fatalf("got %+q %+q %v", gotO, gotBody, err)
 		}
@@ -196,7 +196,7 @@ func TestOpenRoundTrip(t *testing.T) {
 		if _, _, err := k.Open(fenced, Origin{"another", "origin", ""}); (err == nil) == f.Further {
 			t.Fatalf("further %v, and with another origin: %v", f.Further, err)
 		}
-		for got := range k.Scan(fenced, o) {
+		for got := range k.Scan(fenced, o.Labels()) {
 			if !got.Verified || got.Start != 0 || got.End != len(fenced) || got.Origin != gotO || got.Body != gotBody || got.Cut != f.Cut {
 				t.Fatalf("Scan: %+v", got)
 			}

@@ -40,7 +40,7 @@ func FuzzFence(f *testing.F) {
 			form.Cut = Cut{len(body), 2 * len(body)}
 		}
 		fenced := k.fenceOf(o, form, body)
-		gotO, delivered, err := k.Open(fenced, o)
+		gotO, delivered, err := k.Open(fenced, o.Labels())
 		if err != nil {
 			t.Fatalf("does not verify: %+q", fenced)
 		}
@@ -87,7 +87,7 @@ func FuzzFence(f *testing.F) {
 			}
 		}
 		found := 0
-		for g := range k.Scan("< before "+fenced+" behind >", o) {
+		for g := range k.Scan("< before "+fenced+" behind >", o.Labels()) {
 			if !g.Verified || g.Body != delivered || g.Cut != form.Cut {
 				t.Fatalf("Scan: %+v", g)
 			}
