@@ -15,6 +15,7 @@ var meanings = map[Code]string{
 	ControlCharacter:  "The text has control characters.",
 	LineBreak:         "An unusual line break became an ordinary one.",
 	OddSpace:          "An unusual space became an ordinary one.",
+	OddWhiteSpace:     "The text has so much white space that what follows is out of sight, or spaces of different widths that can carry a message; it was kept.",
 	Noncharacter:      "The text has code points that are never characters.",
 	AnsiEscape:        "The text has escape sequences, which change what a terminal shows or does.",
 	ControlToken:      "The text has a token by which a model's chat template separates roles.",

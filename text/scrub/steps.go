@@ -62,9 +62,13 @@ var (
 		"references", "scrub/3.9", "character references to hidden characters are removed",
 		dropReferences, nil, true,
 	}
-	stepReferenceRows = Step{
-		"reference-rows", "scrub/3.9", "rows of character references to hidden characters are removed",
-		dropReferenceRows, nil, true,
+	stepCodedReferences = Step{
+		"coded-references", "scrub/3.9", "character references that spell a message in hidden characters are removed",
+		dropCodedReferences, nil, true,
+	}
+	stepEscaped = Step{
+		"escaped", "scrub/3.14", "escapes of hidden characters in the strings of JSON are removed",
+		dropEscaped, nil, true,
 	}
 	stepTokens = Step{
 		"tokens", "scrub/3.10", "control tokens are removed, to a fix point",
@@ -119,11 +123,11 @@ var (
 var profileSteps = [numProfiles][]Step{
 	MCP: {
 		stepUTF8, stepCeiling, stepANSI, stepOverstrike, stepLines, stepHidden, stepNFKC,
-		stepReferences, stepTokens, stepMarks, stepCeilingAgain,
+		stepEscaped, stepReferences, stepTokens, stepMarks, stepCeilingAgain,
 	},
 	Faithful: {
 		stepUTF8, stepCeiling, stepANSI, stepOverstrike, stepHiddenFaithful,
-		stepReferenceRows, stepTokens, stepMarks,
+		stepEscaped, stepCodedReferences, stepTokens, stepMarks,
 	},
 	Veritas: {
 		stepUTF8, stepCap, stepStripEarly, stepVeritasNFKC, stepConfusables, stepStrip,
