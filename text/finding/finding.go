@@ -37,6 +37,7 @@ const (
 	RoleMarker        Code = "role-marker"                // a line that claims a role of the conversation
 	EncodedToken      Code = "encoded-token"              // a control token behind percent or JSON escapes
 	HiddenReference   Code = "hidden-character-reference" // &#x202E; and the like
+	ContentCredential Code = "content-credential"         // a C2PA manifest: removed, its digest kept
 	Confusable        Code = "confusable"                 // looks like an ASCII character
 	NFKC              Code = "nfkc"                       // changed by compatibility normalisation
 	NFKCLossy         Code = "nfkc-lossy"                 // … so that a number reads otherwise
@@ -143,7 +144,7 @@ var severities = map[Code]Severity{
 	HiddenTag: Error, HiddenFiller: Warn, HiddenAnnotation: Error, HiddenFormat: Warn,
 	ControlCharacter: Warn, LineBreak: Info, OddSpace: Info, OddWhiteSpace: Warn, Noncharacter: Error,
 	AnsiEscape: Warn, ControlToken: Error, AmbiguousToken: Info, RoleMarker: Warn, EncodedToken: Warn,
-	HiddenReference: Error, Confusable: Info, NFKC: Info, NFKCLossy: Warn,
+	HiddenReference: Error, ContentCredential: Info, Confusable: Info, NFKC: Info, NFKCLossy: Warn,
 	CombiningFlood: Warn, Truncated: Warn, IllFormedUTF8: Warn, SurrogateMended: Warn,
 	MarkupTag: Warn, MarkupLink: Info, PrivateUse: Warn, Unassigned: Warn, BlankSymbol: Info,
 	SuspiciousUnicode: Error, SplitAcrossBlocks: Error,

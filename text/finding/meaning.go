@@ -23,6 +23,7 @@ var meanings = map[Code]string{
 	RoleMarker:        "A line of the text claims to be spoken by a role of the conversation, such as the system.",
 	EncodedToken:      "The text has a control token that is written with percent signs or escapes.",
 	HiddenReference:   "The text has a character reference that stands for an invisible character.",
+	ContentCredential: "The text carried a C2PA manifest, which says where it comes from; it was removed and its digest kept.",
 	Confusable:        "The text has characters that look like ASCII letters and are not.",
 	NFKC:              "Compatibility normalisation changed the text.",
 	NFKCLossy:         "Compatibility normalisation changed the text so that a number reads otherwise.",

@@ -86,8 +86,7 @@ const maxJSONStrings = 3
 // of them stays as the escape that it is, and so do the escapes of controls. spec: scrub/3.14
 func dropEscaped(p *pass) {
 	s := p.text
-	if i := skipJSONSpace(s, len(s)-len(strings.TrimPrefix(s, byteOrderMark))); i == len(s) || strings.IndexByte(`{["`, s[i]) < 0 ||
-		!escapesHidden(s) || !p.parsesAsJSON() {
+	if !beginsAsJSON(s) || !escapesHidden(s) || !p.parsesAsJSON() {
 		return
 	}
 	if p.blunt {
@@ -96,14 +95,16 @@ func dropEscaped(p *pass) {
 		}
 		return
 	}
-	p.removeFrom(func(visit func(*reading)) { jsonStrings(&reading{s: s}, 1, visit) }, true)
+	p.removeFrom(func(visit func(*reading)) { jsonStrings(&reading{s: s}, 1, visit) })
 }
 
 // removeFrom removes what each reading shows to be hidden and of no use to a reader.
-func (p *pass) removeFrom(readings func(visit func(*reading)), sequences bool) {
-	gone, f := hiddenInAll(p, readings, sequences, [numUses]bool{})
-	if over, is := f.over(p); is && p.policy.Profile == Faithful {
-		gone, f = hiddenInAll(p, readings, sequences, over)
+func (p *pass) removeFrom(readings func(visit func(*reading))) {
+	var said strings.Builder
+	readings(func(d *reading) { said.WriteString(d.s) })
+	gone, f := hiddenInAll(p, readings, [numUses]bool{})
+	if over, is := f.over(&pass{r: p.r, text: said.String()}); is && p.policy.Profile == Faithful {
+		gone, f = hiddenInAll(p, readings, over)
 	}
 	for u, n := range f.kept {
 		p.kept[u] = max(p.kept[u], n)
@@ -118,13 +119,11 @@ func (p *pass) removeFrom(readings func(visit func(*reading)), sequences bool) {
 	}
 }
 
-func hiddenInAll(p *pass, readings func(visit func(*reading)), sequences bool, over [numUses]bool) (gone []removal, f faithful) {
+func hiddenInAll(p *pass, readings func(visit func(*reading)), over [numUses]bool) (gone []removal, f faithful) {
 	readings(func(d *reading) {
-		if sequences {
-			eachSequence(d.s, func(at, end int, g spacer) {
-				gone = append(gone, removal{d.source(span{at, end}), escape, g, AnsiEscape})
-			})
-		}
+		eachSequence(d.s, func(at, end int, g spacer) {
+			gone = append(gone, removal{d.source(span{at, end}), escape, g, AnsiEscape})
+		})
 		take := func(x span, r rune) int {
 			if !controls(r) {
 				gone = append(gone, removal{d.source(x), r, spacerOf(r), classOf(r)})

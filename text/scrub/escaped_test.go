@@ -14,7 +14,7 @@ func TestEscapesInJSON(t *testing.T) {
 		{`{"a":"x\u202ey"}`, `{"a":"xy"}`},
 		{`{"a":"ok\udb40\udc73\uDB40\uDC65."}`, `{"a":"ok."}`},
 		{`["a\ufe01\udb40\uddfe"]`, `["a"]`},
-		{`{"a":"x\u001b[8mhidden\u001b[0m y\u001b"}`, `{"a":"xhidden y"}`},
+		{`{"a":"x\u001b[8mhidden\u001b[0m y\u001b"}`, `{"a":"xhidden y "}`},
 		{`{"a":"1\u001b[2;1H2\u009b1C3"}`, `{"a":"1 2 3"}`},
 		{`{"a\u200b":1}`, `{"a":1}`},
 		{`{"a":"\u0000\u0007\n\u2028\u0085"}`, `{"a":"\u0000\u0007\n\u2028\u0085"}`},

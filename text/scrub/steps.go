@@ -30,6 +30,10 @@ var (
 		"ceiling-again", "scrub/3.2", "the ceiling again: NFKC can make text 18 times as long",
 		ceiling, nil, true,
 	}
+	stepCredentials = Step{
+		"credentials", "scrub/3.15", "content credentials (C2PA manifests) are removed, and their digests kept",
+		dropCredentials, nil, true,
+	}
 	stepANSI = Step{
 		"ansi", "scrub/3.3", "terminal control sequences are removed whole",
 		dropEscapes, func(p *pass) bool { return !p.facts.hidden }, false,
@@ -122,11 +126,11 @@ var (
 
 var profileSteps = [numProfiles][]Step{
 	MCP: {
-		stepUTF8, stepCeiling, stepANSI, stepOverstrike, stepLines, stepHidden, stepNFKC,
+		stepUTF8, stepCeiling, stepCredentials, stepANSI, stepOverstrike, stepLines, stepHidden, stepNFKC,
 		stepEscaped, stepReferences, stepTokens, stepMarks, stepCeilingAgain,
 	},
 	Faithful: {
-		stepUTF8, stepCeiling, stepANSI, stepOverstrike, stepHiddenFaithful,
+		stepUTF8, stepCeiling, stepCredentials, stepANSI, stepOverstrike, stepHiddenFaithful,
 		stepEscaped, stepCodedReferences, stepTokens, stepMarks,
 	},
 	Veritas: {

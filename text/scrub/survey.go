@@ -65,7 +65,7 @@ func survey(s string, r *Result) facts {
 // plain reports whether any profile that changes text would leave s as it is, for
 // the case that matters most: printable ASCII without token syntax. spec: scrub/7
 func plain(s string, limit int, t *TokenTable) bool {
-	if at, _ := longRow(s, textRows); at >= 0 {
+	if at, _ := longRow(s, textRows); at >= 0 || beginsAsJSON(s) && strings.Contains(s, `\u`) || strings.Contains(s, armourBegin) {
 		return false
 	}
 	if len(s) > limit || strings.IndexByte(s, '<') >= 0 || strings.IndexByte(s, '[') >= 0 ||
