@@ -67,6 +67,7 @@ type walker struct {
 	edited       bool   // something was changed, removed or withheld
 	inside       string // the beginning and the end of the blob that was read last
 	changed      bool   // the text that was cleaned last must be replaced
+	credentials  []scrub.Credential
 	found        []frame.Finding
 	foundMore    []policy.Count
 	notInspected []frame.NotInspected
@@ -104,6 +105,7 @@ func (w *walker) reset() {
 	w.answer, w.grounded = w.answer[:0], false
 	w.inspected, w.edited, w.approvedPage = 0, false, false
 	w.placing.reset()
+	w.credentials = w.credentials[:0]
 	clear(w.found)
 	w.found, w.foundMore = w.found[:0], w.foundMore[:0]
 	clear(w.notInspected)

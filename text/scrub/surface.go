@@ -46,11 +46,7 @@ func refuseHidden(p *pass) {
 		}
 	}
 	p.begin() // nothing is changed
-	at, end := longRow(p.text, descriptionRows)
-	if at < 0 {
-		at, end = oddSpaces(p.text)
-	}
-	if at >= 0 {
+	if at, end := describedOut(p.text); at >= 0 {
 		p.r.refuse(Suspicious, OddWhiteSpace, at, end)
 	}
 }

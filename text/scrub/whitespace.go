@@ -139,6 +139,20 @@ func kindOfSpace(r rune) int {
 	return int(r - 0x2000)
 }
 
+// describedOut returns the white space of a description that hides text or carries it.
+func describedOut(s string) (at, end int) {
+	if at, end = longRow(s, descriptionRows); at < 0 {
+		at, end = oddSpaces(s)
+	}
+	return at, end
+}
+
+// MayHideInSpace reports whether the wide surface profile refuses s for its white space alone.
+func MayHideInSpace(s string) bool {
+	at, _ := describedOut(s)
+	return at >= 0
+}
+
 // noteWhiteSpace notes white space that hides text or carries it.
 func (p *pass) noteWhiteSpace() {
 	at, end := longRow(p.text, textRows)
