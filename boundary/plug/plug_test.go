@@ -64,17 +64,17 @@ var evidence = regexp.MustCompile(`[0-9a-f]{32}`)
 
 func TestScrub(t *testing.T) {
 	h, _ := newHandler(t, 0)
-	const about = `"profile":"faithful","sanitation_version":"0.3","unicode_version":"15.0.0",`
+	const about = `"profile":"faithful","sanitation_version":"0.4","unicode_version":"15.0.0",`
 	for _, tt := range []struct{ name, in, want string }{
 		{"clean", `{"text":"hello"}`,
 			`{` + about + `"clean":"hello","changed":false,"control_tokens":0,"valid":true,"severity":"info","messages":[],"events":[],"flags":[]}`},
 		{"hidden", `{"text":"a\u202eb","profile":"mcp"}`,
-			`{"profile":"mcp","sanitation_version":"0.3","unicode_version":"15.0.0","clean":"ab","changed":true,"control_tokens":0,"valid":false,"severity":"error","messages":[{"path":"/text","message":"hidden-bidi: 1","severity":"error"}],` +
+			`{"profile":"mcp","sanitation_version":"0.4","unicode_version":"15.0.0","clean":"ab","changed":true,"control_tokens":0,"valid":false,"severity":"error","messages":[{"path":"/text","message":"hidden-bidi: 1","severity":"error"}],` +
 				`"events":[{"class":"hidden-bidi","start":1,"end":4,"out":1,"out_end":1,"count":1}],"flags":[]}`},
 		{"lone surrogate", `{"text":"a\ud800"}`,
 			`{` + about + `"clean":"a` + "\ufffd" + `","changed":true,"control_tokens":0,"valid":true,"severity":"warn","messages":[{"path":"/text","message":"lone-surrogate: 1","severity":"warn"}],"events":[],"flags":[]}`},
 		{"refused by surface", `{"text":"a\u202eb","profile":"surface"}`,
-			`{"profile":"surface","sanitation_version":"0.3","unicode_version":"15.0.0","changed":false,"refused":"suspicious-unicode","control_tokens":0,` +
+			`{"profile":"surface","sanitation_version":"0.4","unicode_version":"15.0.0","changed":false,"refused":"suspicious-unicode","control_tokens":0,` +
 				`"valid":false,"severity":"error","messages":[{"path":"/text","message":"hidden-bidi: 1","severity":"error"},{"path":"/text","message":"suspicious-unicode: 1","severity":"error"}],"events":[],"flags":[{"class":"hidden-bidi","start":1,"end":4,"count":1}]}`},
 		{"several, a token over two", `{"texts":["x <|im_","start|> y"]}`,
 			`{` + about + `"results":[{"clean":"x ","changed":true,"control_tokens":1,"valid":false,"severity":"error","messages":[{"path":"/texts/0","message":"split-token: 1","severity":"error"}],"events":[{"class":"split-token","start":2,"end":7,"out":2,"out_end":2,"count":1}],"flags":[]},` +
