@@ -20,7 +20,7 @@ func TestProvenanceGolden(t *testing.T) {
 		Profile: "mcp", SanitationVersion: "0.1", UnicodeVersion: "15.0.0",
 		Evidence: "00112233445566778899aabbccddeeff", Digest: Digest{0: 0xAB}, Inspected: 2,
 		Credentials: []scrub.Credential{{0: 0xCD}, {0: 0xEF}},
-		Framed: Places{List: []string{"content/0/text"}}, NotFramed: Places{[]string{"content/1/mimeType", "a\"b"}, 3},
+		Framed:      Places{List: []string{"content/0/text"}}, NotFramed: Places{[]string{"content/1/mimeType", "a\"b"}, 3},
 		Findings: []Finding{
 			{Field: "content/0/text", Code: finding.HiddenTag, Count: 12, Positions: []Span{{3, 15}, {20, 24}}},
 			{Field: "structuredContent/#1", Code: finding.NFKC, Count: 1},
