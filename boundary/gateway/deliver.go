@@ -68,7 +68,7 @@ func (in *inspection) provenance() []byte {
 		Origin: frame.Origin{Server: d.Server, Tool: w.origin.Tool, Model: w.origin.Model}, Kind: w.kind,
 		Framed: w.framed, NotFramed: w.notFramed,
 		Profile: d.Profile, SanitationVersion: d.SanitationVersion, UnicodeVersion: d.UnicodeVersion,
-		Evidence: d.ID.String(), Digest: w.delivered(), Inspected: w.inspected,
+		Evidence: d.ID.String(), Digest: w.delivered(), Inspected: w.inspected, Credentials: w.credentials,
 		Findings: w.found, NotInspected: w.notInspected,
 	}
 	if !isToolResult(in.row) && len(w.framed.List) == 0 {

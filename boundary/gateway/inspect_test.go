@@ -3,6 +3,7 @@
 package gateway
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"strings"
 	"sync"
@@ -114,6 +115,28 @@ func TestHiddenOfItem(t *testing.T) {
 			if d.Verdict != tt.verdict || n > tt.most || tt.verdict == Passed && n != tt.most {
 				t.Errorf("%s: verdict %s, %d marks, want %s, %d", tt.name, d.Verdict, n, tt.verdict, tt.most)
 			}
+		}
+	}
+}
+
+// TestCredentials: a C2PA manifest is removed, and its digest is told in the receipt.
+func TestCredentials(t *testing.T) {
+	manifest := "\x00\x00\x00\x0cjumbc2pa"
+	var text strings.Builder
+	text.WriteString("A text.\ufeff")
+	for _, c := range []byte("C2PATXT\x00\x01\x00\x00\x00\x0c" + manifest) {
+		if c < 16 {
+			text.WriteRune(0xFE00 + rune(c))
+		} else {
+			text.WriteRune(0xE0100 + rune(c) - 16)
+		}
+	}
+	want := fmt.Sprintf(`"credentials":["sha256:%x"]`, sha256.Sum256([]byte(manifest)))
+	i, _ := newTestInspector(t, Config{})
+	for _, texts := range []string{text.String(), "plain"} {
+		clean, _, err := i.Inspect(ToolResult{Server: "s", Tool: "t", Raw: []byte(`{"content":[{"type":"text","text":"` + texts + `"}]}`)})
+		if err != nil || strings.Contains(string(clean), want) != (texts != "plain") || strings.Contains(string(clean), "\U000e0133") {
+			t.Errorf("%+q: %v", clean, err)
 		}
 	}
 }

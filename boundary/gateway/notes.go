@@ -15,6 +15,7 @@ func (w *walker) noteEvents() {
 	for _, e := range w.res.Edits {
 		w.note(e.Class.Code(), 1, &frame.Span{Start: e.Start, End: e.End})
 	}
+	w.credentials = append(w.credentials, w.res.Credentials...)
 	for _, n := range w.res.Notes {
 		w.note(n.Class.Code(), n.Count, &frame.Span{Start: n.Start, End: n.End})
 	}

@@ -74,6 +74,7 @@ type walker struct {
 	changed      bool      // the text that was cleaned last must be replaced
 	cut          frame.Cut // of the text that was cleaned last
 	lastCut      frame.Cut // of the last text that was cut
+	credentials  []scrub.Credential
 	found        []frame.Finding
 	foundMore    []policy.Count
 	notInspected []frame.NotInspected
@@ -112,6 +113,7 @@ func (w *walker) reset() {
 	w.inspected, w.edited, w.approvedPage = 0, false, false
 	w.cut, w.lastCut = frame.Cut{}, frame.Cut{}
 	w.placing.reset()
+	w.credentials = w.credentials[:0]
 	clear(w.found)
 	w.found, w.foundMore = w.found[:0], w.foundMore[:0]
 	clear(w.notInspected)

@@ -162,9 +162,12 @@ func (in *inspector) value(v strictjson.Value, t *trail) {
 }
 
 // harmless reports, without looking at the strings one by one, that none of them can
-// hold a hidden character or a data URI: all is ASCII, and of what JSON can escape
-// there are only quotes, backslashes, slashes, tabs and line feeds.
+// hold a hidden character, a long row of white space or a data URI: all is ASCII, and of what
+// JSON can escape there are only quotes, backslashes, slashes, tabs and line feeds, these few.
 func harmless(raw []byte) bool {
+	if bytes.Contains(raw, blanks) || bytes.Count(raw, lineFeed) >= fewLines {
+		return false
+	}
 	b := raw
 	for ; len(b) >= 8; b = b[8:] {
 		if binary.LittleEndian.Uint64(b)&0x8080808080808080 != 0 {
@@ -202,6 +205,11 @@ func harmless(raw []byte) bool {
 	}
 }
 
+// What a row of white space that scrub refuses in a description has at least.
+const fewLines = 32
+
+var blanks, lineFeed = bytes.Repeat([]byte(" "), 64), []byte(`\n`)
+
 // endsInData reports whether JSON ends in the scheme "data". Readers of URIs skip the
 // tabs and line feeds in it.
 func endsInData(raw []byte) bool {
@@ -232,7 +240,7 @@ func (in *inspector) visit(v strictjson.Value, t *trail, isName bool) {
 }
 
 func (in *inspector) check(text string, t *trail, isName bool, within string) {
-	if at, _, _ := ucd.Scan(text, 0, ucd.Hidden); at == len(text) {
+	if at, _, _ := ucd.Scan(text, 0, ucd.Hidden); at == len(text) && (!in.wide || !scrub.MayHideInSpace(text)) {
 		return
 	}
 	// A name has no use for them: two that look the same would be two names.

@@ -29,6 +29,7 @@ const (
 	ControlCharacter  Code = "control-character"          // C0, DEL, C1
 	LineBreak         Code = "line-break"                 // CR LF, NEL, VT, FF, U+2028, U+2029 became LF
 	OddSpace          Code = "odd-space"                  // a space of the removed set became U+0020
+	OddWhiteSpace     Code = "odd-white-space"            // kept: white space that pushes text out of sight, or carries a message
 	Noncharacter      Code = "noncharacter"               // never a character
 	AnsiEscape        Code = "ansi-escape"                // terminal control sequence
 	ControlToken      Code = "control-token"              // a chat template's own token
@@ -36,6 +37,7 @@ const (
 	RoleMarker        Code = "role-marker"                // a line that claims a role of the conversation
 	EncodedToken      Code = "encoded-token"              // a control token behind percent or JSON escapes
 	HiddenReference   Code = "hidden-character-reference" // &#x202E; and the like
+	ContentCredential Code = "content-credential"         // a C2PA manifest: removed, its digest kept
 	Confusable        Code = "confusable"                 // looks like an ASCII character
 	NFKC              Code = "nfkc"                       // changed by compatibility normalisation
 	NFKCLossy         Code = "nfkc-lossy"                 // … so that a number reads otherwise
@@ -140,9 +142,9 @@ func (s Severity) String() string {
 var severities = map[Code]Severity{
 	HiddenBidi: Error, HiddenZeroWidth: Warn, HiddenOperator: Error, HiddenVariation: Warn,
 	HiddenTag: Error, HiddenFiller: Warn, HiddenAnnotation: Error, HiddenFormat: Warn,
-	ControlCharacter: Warn, LineBreak: Info, OddSpace: Info, Noncharacter: Error,
+	ControlCharacter: Warn, LineBreak: Info, OddSpace: Info, OddWhiteSpace: Warn, Noncharacter: Error,
 	AnsiEscape: Warn, ControlToken: Error, AmbiguousToken: Info, RoleMarker: Warn, EncodedToken: Warn,
-	HiddenReference: Error, Confusable: Info, NFKC: Info, NFKCLossy: Warn,
+	HiddenReference: Error, ContentCredential: Info, Confusable: Info, NFKC: Info, NFKCLossy: Warn,
 	CombiningFlood: Warn, Truncated: Warn, IllFormedUTF8: Warn, SurrogateMended: Warn,
 	MarkupTag: Warn, MarkupLink: Info, PrivateUse: Warn, Unassigned: Warn, BlankSymbol: Info,
 	SuspiciousUnicode: Error, SplitAcrossBlocks: Error,

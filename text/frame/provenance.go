@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 // Kind says what a text that a model reads was framed with.
@@ -40,17 +41,18 @@ const (
 // know of a result and may believe, because it holds nothing that a third party
 // wrote but labels. It stands outside the untrusted frame.
 type Provenance struct {
-	Origin                      // shown as Labels
-	Kind              Kind      // how the text was framed
-	Profile           string    // of scrub: "mcp", "faithful", …
-	SanitationVersion string    // of the profile
-	UnicodeVersion    string    // of the tables
-	Evidence          string    // id of the record of this decision; hex
-	Digest            Digest    // of the text as delivered; zero: left out
-	Framed            Places    // where the texts are that stand in a frame
-	NotFramed         Places    // where a third party's words are that do not
-	Inspected         int       // how many strings were looked at
-	Findings          []Finding // what was removed, replaced or noted
+	Origin                               // shown as Labels
+	Kind              Kind               // how the text was framed
+	Profile           string             // of scrub: "mcp", "faithful", …
+	SanitationVersion string             // of the profile
+	UnicodeVersion    string             // of the tables
+	Evidence          string             // id of the record of this decision; hex
+	Digest            Digest             // of the text as delivered; zero: left out
+	Credentials       []scrub.Credential // digests of the C2PA manifests that texts carried
+	Framed            Places             // where the texts are that stand in a frame
+	NotFramed         Places             // where a third party's words are that do not
+	Inspected         int                // how many strings were looked at
+	Findings          []Finding          // what was removed, replaced or noted
 	NotInspected      []NotInspected
 }
 
@@ -111,6 +113,7 @@ func (p *Provenance) AppendJSON(dst []byte) []byte {
 		dst = hex.AppendEncode(dst, p.Digest[:])
 		dst = append(dst, '"')
 	}
+	dst = appendCredentials(dst, p.Credentials)
 	dst = appendPlaces(dst, "framed", p.Framed)
 	dst = appendPlaces(dst, "not_framed", p.NotFramed)
 	dst = append(dst, `,"inspected":`...)
@@ -136,6 +139,20 @@ func appendNotInspected(dst []byte, all []NotInspected) []byte {
 	if more := len(all) - maxEntries; more > 0 {
 		dst = append(dst, `,"not_inspected_more":`...)
 		dst = strconv.AppendInt(dst, int64(more), 10)
+	}
+	return dst
+}
+
+func appendCredentials(dst []byte, list []scrub.Credential) []byte {
+	for i, c := range list[:min(len(list), maxEntries)] {
+		if i == 0 {
+			dst = append(dst, `,"credentials":[`...)
+		}
+		dst = append(appendComma(dst, i), `"sha256:`...)
+		dst = append(hex.AppendEncode(dst, c[:]), '"')
+	}
+	if len(list) > 0 {
+		dst = append(dst, ']')
 	}
 	return dst
 }

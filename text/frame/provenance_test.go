@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 func TestProvenanceGolden(t *testing.T) {
@@ -18,16 +19,18 @@ func TestProvenanceGolden(t *testing.T) {
 		Origin: Origin{"files", "read_file", "m/1"}, Kind: KindFence,
 		Profile: "mcp", SanitationVersion: "0.1", UnicodeVersion: "15.0.0",
 		Evidence: "00112233445566778899aabbccddeeff", Digest: Digest{0: 0xAB}, Inspected: 2,
-		Framed: Places{List: []string{"content/0/text"}}, NotFramed: Places{[]string{"content/1/mimeType", "a\"b"}, 3},
+		Credentials: []scrub.Credential{{0: 0xCD}, {0: 0xEF}},
+		Framed:      Places{List: []string{"content/0/text"}}, NotFramed: Places{[]string{"content/1/mimeType", "a\"b"}, 3},
 		Findings: []Finding{
 			{Field: "content/0/text", Code: finding.HiddenTag, Count: 12, Positions: []Span{{3, 15}, {20, 24}}},
 			{Field: "structuredContent/#1", Code: finding.NFKC, Count: 1},
 		},
 		NotInspected: []NotInspected{{"content/1/data", finding.BlobNotInspected}},
 	}
-	const want = `{"untrusted":true,"server":"files","tool":"read_file","model":"m/1","frame":"fence","profile":"mcp",` +
+	want := `{"untrusted":true,"server":"files","tool":"read_file","model":"m/1","frame":"fence","profile":"mcp",` +
 		`"sanitation_version":"0.1","unicode_version":"15.0.0","evidence":"00112233445566778899aabbccddeeff",` +
 		`"digest":"sha256:ab00000000000000000000000000000000000000000000000000000000000000",` +
+		`"credentials":["sha256:cd` + strings.Repeat("00", 31) + `","sha256:ef` + strings.Repeat("00", 31) + `"],` +
 		`"framed":["content/0/text"],"not_framed":["content/1/mimeType","other"],"not_framed_more":3,"inspected":2,` +
 		`"findings":[{"field":"content/0/text","code":"hidden-tag","count":12,"positions":[[3,15],[20,24]]},` +
 		`{"field":"structuredContent/#1","code":"nfkc","count":1}],` +

@@ -44,6 +44,8 @@ const (
 	Suspicious              // refused by surface
 	SplitToken              // a control token spread over adjacent texts
 	AmbiguousToken          // noted, kept: a spelling of a control token that honest text has too
+	OddWhiteSpace           // noted, kept: white space that pushes text out of sight or carries a message
+	ContentCredential       // a C2PA manifest, whole
 	numClasses
 )
 
@@ -62,6 +64,7 @@ var classCodes = [numClasses]finding.Code{
 	PrivateUse: finding.PrivateUse, Unassigned: finding.Unassigned,
 	BlankSymbol: finding.BlankSymbol, Suspicious: finding.SuspiciousUnicode,
 	SplitToken: finding.SplitAcrossBlocks, AmbiguousToken: finding.AmbiguousToken,
+	OddWhiteSpace: finding.OddWhiteSpace, ContentCredential: finding.ContentCredential,
 }
 
 // Code returns the name of the class in the closed vocabulary, "" for none.

@@ -80,7 +80,7 @@ func sweepMarks(p *pass, kept *[numUses]int, over [numUses]bool) {
 			class = Format
 		}
 		if class != 0 {
-			p.r.ed.drop(at, i, class)
+			p.part(at, i, blank, class)
 		} else if u != modifying || modifiers == 1 {
 			kept[u]++
 		}

@@ -3,6 +3,7 @@
 package scrub
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -38,6 +39,11 @@ var seeds = []string{
 	"\U00013000\U00013430\U00013441\U00013447\U00013448\U00013431\U00013000", "a\U00013441\U00013430\U00013447\U00013000", "\U0001d159\u0301\U0001d158\U0001d173\U0001d159",
 	strings.Repeat("a\u0e31", 30), "e\u0e31\u0301", "\u0915" + strings.Repeat("\u0902", 20) + "\u094d\u200d", "\u25cc\u1039\u200d\u1039", "\u0e33a\u1039\u0301", "\u1bc9d\U0001bca0\U0001bc9d\U0001bc03",
 	"<\n|i\nm|>", "x<|a|>\nSYSTEM:<|b|>SYSTEM: z", "\u09c7\u0316\u09be", "...\u2026",
+	"1\f2\u20283\r4\r\n5\x1d6\u16807", "10%\b\b\b20%_\bU\u0301\bV\b", "1\x1b[1C2\u009b2;1H3\x1b[E\x1bM4\u009d0;x\u009c\u0090q~\u009c",
+	"Stra\u00c3\u009fe \u00c3\u009c \u20ac\u009d", `{"a\u202e":"\udb40\udc73\u001b[8mx\u001b[2;1H1\u2028","b":"{\"c\":\"\\u202e\\ud83d\\udc69\\u200d\"}"}`,
+	"{\"a\":\"\u2028\"}\n[]", "{\"a\":\"\\u\\u202e202e\"}", `"\\u202\u202ee"`, "&#917619;.&#917605;.&#127988;&#917607;", strings.Repeat("a&zwnj;b&#8203;", 5),
+	"a" + strings.Repeat("\u2003\u2002", 5) + strings.Repeat(" ", 600) + "b", "p\u0430y \u2216input\u2774x\u2775",
+	"\ufeff" + wrapped(manifest) + "\U000e0141", armourBegin + armourBegin + armourURI + "AAAAKGp1bWI=" + armourEnd + armourEnd,
 }
 
 func addSeeds(f *testing.F) {
@@ -127,6 +133,17 @@ func FuzzScrub(f *testing.F) {
 			if got := ref.Clean.String(); got != out {
 				t.Fatalf("%+v: %+q -> %+q, but step by step %+q", s.p, in, out, got)
 			}
+		}
+	})
+}
+
+// What encoding/json takes for an object, an array or a string, parsesAsJSON does.
+func FuzzParsesAsJSON(f *testing.F) {
+	addSeeds(f)
+	f.Add(`{"a":[1,-2.5e3,true,null,"\u00e9"],"b":{}}`)
+	f.Fuzz(func(t *testing.T, in string) {
+		if json.Valid([]byte(in)) && beginsAsJSON(in) && strings.Count(in, "[")+strings.Count(in, "{") < maxJSONDepth && !parsesAsJSON(in) {
+			t.Errorf("%+q", in)
 		}
 	})
 }

@@ -57,7 +57,7 @@ func (s *Scrubber) joint(parts []string, r *Result) []Edit {
 		if s.p.Profile == MCP {
 			p.apply(&stepReferences)
 		} else {
-			p.apply(&stepReferenceRows)
+			p.apply(&stepCodedReferences)
 		}
 		p.apply(&stepTokens) // a token of several texts is removed: no text could restore it
 		if !p.again {

@@ -27,10 +27,10 @@ type jsonReader struct {
 // parsesAsJSON reports whether s is one JSON value, or several objects and arrays one behind
 // another, as lines of JSON are. A byte order mark may stand before it.
 func parsesAsJSON(s string) bool {
-	i := skipJSONSpace(s, len(s)-len(strings.TrimPrefix(s, byteOrderMark)))
-	if i == len(s) || strings.IndexByte(`{["`, s[i]) < 0 {
+	if !beginsAsJSON(s) {
 		return false
 	}
+	i := skipJSONSpace(s, len(s)-len(strings.TrimPrefix(s, byteOrderMark)))
 	var r jsonReader
 	for values := 0; ; i = skipJSONSpace(s, i) {
 		if i == len(s) {
@@ -48,6 +48,12 @@ func parsesAsJSON(s string) bool {
 			r.want = wantValue
 		}
 	}
+}
+
+// beginsAsJSON reports whether s begins with an object, an array or a string.
+func beginsAsJSON(s string) bool {
+	i := skipJSONSpace(s, len(s)-len(strings.TrimPrefix(s, byteOrderMark)))
+	return i < len(s) && (s[i] == '{' || s[i] == '[' || s[i] == '"')
 }
 
 const byteOrderMark = "\ufeff"

@@ -25,7 +25,7 @@ func selected(s string) string {
 	return b.String()
 }
 
-func binary(s string, zero, one, end string) string {
+func bitsOf8(s string, zero, one, end string) string {
 	var b strings.Builder
 	for _, c := range []byte(s) {
 		for k := 7; k >= 0; k-- {
@@ -49,11 +49,11 @@ func TestReveal(t *testing.T) {
 		{"tags", tagged(secret), TagMessage},
 		{"tags in a language tag", "\U000e0001" + tagged(secret) + "\U000e007f", TagMessage},
 		{"selectors", selected(secret), SelectorMessage},
-		{"zero width", binary(secret, "\u200b", "\u200c", ""), ZeroWidthMessage},
-		{"zero width, swapped", binary(secret, "\u200c", "\u200b", ""), ZeroWidthMessage},
-		{"zero width, separated", binary(secret, "\u200b", "\u200c", "\u200d"), ZeroWidthMessage},
-		{"sneaky bits", binary(secret, "\u2062", "\u2064", ""), OperatorMessage},
-		{"direction marks", binary(secret, "\u200e", "\u200f", ""), DirectionMessage},
+		{"zero width", bitsOf8(secret, "\u200b", "\u200c", ""), ZeroWidthMessage},
+		{"zero width, swapped", bitsOf8(secret, "\u200c", "\u200b", ""), ZeroWidthMessage},
+		{"zero width, separated", bitsOf8(secret, "\u200b", "\u200c", "\u200d"), ZeroWidthMessage},
+		{"sneaky bits", bitsOf8(secret, "\u2062", "\u2064", ""), OperatorMessage},
+		{"direction marks", bitsOf8(secret, "\u200e", "\u200f", ""), DirectionMessage},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := Reveal("before " + c.in + " after")
@@ -91,7 +91,7 @@ func TestRevealCorpora(t *testing.T) {
 
 func FuzzReveal(f *testing.F) {
 	addSeeds(f)
-	f.Add(binary("ab", "\u200b", "\u200c", ""))
+	f.Add(bitsOf8("ab", "\u200b", "\u200c", ""))
 	f.Fuzz(func(t *testing.T, in string) {
 		last := 0
 		for _, h := range Reveal(in) {

@@ -9,7 +9,7 @@ type Profile uint8
 
 const (
 	MCP      Profile = iota // NFKC, every hidden character and control token removed
-	Faithful                // nothing but removals, with what languages and emoji need kept
+	Faithful                // removals, and gaps where they would join words; what languages and emoji need is kept
 	Veritas                 // "veritas-0.1": RFC section 4 in its order
 	Surface                 // changes nothing, refuses SUSPICIOUS_UNICODE
 	numProfiles

@@ -4,6 +4,7 @@ package scrub
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
@@ -134,31 +135,100 @@ func dropReferences(p *pass) {
 	}
 }
 
-// maxReferenceRow is how many references to hidden characters may stand behind one another
-// in a file: the flag of a region is spelled with six.
-const maxReferenceRow = 6
+// maxReferences is how many references to hidden characters may stand in a file without use to
+// a reader, and one more for each so many bytes: the flag of a region is spelled with six.
+const (
+	maxReferences     = 6
+	bytesPerReference = 256
+)
 
-// dropReferenceRows removes longer rows of them: they spell a message to whatever decodes
-// them. Shorter ones are honest parts of HTML and XML. spec: scrub/3.9
-func dropReferenceRows(p *pass) {
+// dropCodedReferences removes references that spell a message to whatever decodes them: those
+// to tag characters, and all others that no language or emoji needs where there are many of
+// more than one kind, in a row or not. Few of them are honest parts of HTML and XML, and many
+// of one kind are what fills the first line of a mail. spec: scrub/3.9
+func dropCodedReferences(p *pass) {
 	s := p.text
+	tags, hidden := false, 0
 	for at := strings.IndexByte(s, '&'); at >= 0; {
-		end, n := at, 0
-		for !p.blunt && end < len(s) && s[end] == '&' {
-			r, w := reference(s[end:])
-			if w == 0 || !hiddenReference(r) {
-				break
-			}
-			end, n = end+w, n+1
-		}
 		if p.blunt {
-			end = at + 1
+			p.r.ed.drop(at, at+1, HiddenReference)
 		}
-		if p.blunt || n > maxReferenceRow {
-			p.r.ed.drop(at, end, HiddenReference)
+		r, w := reference(s[at:])
+		if w > 0 && hiddenReference(r) {
+			hidden++
+			tags = tags || classOf(r) == Tag
 		}
-		at = next(s, '&', at, max(end, at+1))
+		at = next(s, '&', at, at+max(w, 1))
 	}
+	if p.blunt || !tags && hidden <= maxReferences {
+		return
+	}
+	d := dereferenced(s)
+	var f faithful
+	var useless []removal
+	f.sweep(d.s, [numUses]bool{}, func(x span, r rune) int {
+		if from := d.source(x); s[from.at] == '&' && hiddenReference(r) && !inMathML(s, from) {
+			useless = append(useless, removal{from, r, spacerOf(r), HiddenReference})
+		}
+		return x.end
+	})
+	all := coded(useless, maxReferences+len(s)/bytesPerReference)
+	for i := 0; i < len(useless); {
+		n := i + 1
+		for n < len(useless) && useless[n].at == useless[n-1].end {
+			n++
+		}
+		row := all || coded(useless[i:n], maxReferences)
+		for ; i < n; i++ {
+			if x := useless[i]; row || classOf(x.is) == Tag {
+				p.part(x.at, x.end, p.fitting(x.at, x.g), x.class)
+			}
+		}
+	}
+}
+
+// coded reports whether there are more than limit, and not only what fills a line.
+func coded(references []removal, limit int) bool {
+	if len(references) <= limit {
+		return false
+	}
+	for _, x := range references {
+		if c := classOf(x.is); x.is != references[0].is || c != ZeroWidth && c != Filler {
+			return true
+		}
+	}
+	return false
+}
+
+// inMathML reports whether the reference alone is what an element says, as an invisible operator
+// is in MathML.
+func inMathML(s string, x span) bool {
+	return classOf(referent(s[x.at:])) == InvisibleOperator && strings.HasSuffix(s[:x.at], "<mo>") && strings.HasPrefix(s[x.end:], "</mo>")
+}
+
+func referent(s string) rune {
+	r, _ := reference(s)
+	return r
+}
+
+// dereferenced returns s with the references as what they stand for.
+func dereferenced(s string) *reading {
+	b, from := make([]byte, 0, len(s)), make([]int32, 0, len(s)+1)
+	for i := 0; i < len(s); {
+		n, before := 1, len(b)
+		if s[i] != '&' {
+			b = append(b, s[i])
+		} else if r, w := reference(s[i:]); w > 0 {
+			b, n = utf8.AppendRune(b, r), w
+		} else {
+			b = append(b, '&')
+		}
+		for range len(b) - before {
+			from = append(from, int32(i))
+		}
+		i += n
+	}
+	return &reading{string(b), append(from, int32(len(s)))}
 }
 
 func hiddenReference(r rune) bool {

@@ -5,7 +5,7 @@ package scrub
 import "github.com/pellucid-mcp/pellucid/text/ucd"
 
 // Result is what Scrub found. The caller reuses it: Scrub on clean text then
-// allocates nothing. Edits and Notes are valid until the next Scrub; to keep them,
+// allocates nothing. Edits, Notes and Credentials are valid until the next Scrub; to keep them,
 // clone them. One Result serves one goroutine at a time.
 type Result struct {
 	// Item is what the texts of one item, as one answer of a server, share: the caller
@@ -23,6 +23,9 @@ type Result struct {
 	// TokensLeft is the number of those that mcp and faithful left, since they are
 	// ambiguous or the policy keeps them. The Notes say where the first stands.
 	TokensLeft int
+
+	// Credentials are the content credentials that were removed, in order.
+	Credentials []Credential
 
 	// Refused is the class for which the text must not be used: Suspicious
 	// (surface) or Confusable (veritas-0.1 with Reject); 0 if it may. RefusedAt is
@@ -94,6 +97,7 @@ func (r *Result) reset() {
 	r.Clean = Clean{}
 	r.Edits, r.Notes = r.Edits[:0], r.Notes[:0]
 	r.Tokens, r.TokensLeft = 0, 0
+	r.Credentials = r.Credentials[:0]
 	r.Refused, r.RefusedAt = 0, Note{}
 }
 

@@ -50,6 +50,12 @@ func Reveal(s string) []Hidden {
 		}
 		r, _, _ := ucd.Decode(s[at:])
 		kind := channelOf(r)
+		if kind == SelectorMessage {
+			if _, end, ok := credentialAt(s, at); ok { // it says where the text comes from
+				i = end
+				continue
+			}
+		}
 		var run []rune
 		for i = at; i < len(s); i += w {
 			if r, w, _ = ucd.Decode(s[i:]); channelOf(r) != kind || kind == "" {

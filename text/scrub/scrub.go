@@ -79,6 +79,10 @@ func (s *Scrubber) run(in string, r *Result, notes bool) {
 	for n := 0; ; n++ {
 		if p.first && s.p.Profile <= Faithful {
 			p.facts = survey(p.text, r)
+			p.noteWhiteSpace()
+			if p.facts.confused {
+				p.noteLookalike()
+			}
 		} else {
 			p.facts = survey(p.text, nil)
 		}

@@ -30,6 +30,10 @@ var (
 		"ceiling-again", "scrub/3.2", "the ceiling again: NFKC and defusing make text longer",
 		ceiling, nil, true,
 	}
+	stepCredentials = Step{
+		"credentials", "scrub/3.15", "content credentials (C2PA manifests) are removed, and their digests kept",
+		dropCredentials, nil, true,
+	}
 	stepANSI = Step{
 		"ansi", "scrub/3.3", "terminal control sequences are removed whole",
 		dropEscapes, func(p *pass) bool { return !p.facts.hidden }, false,
@@ -66,9 +70,13 @@ var (
 		"references", "scrub/3.9", "character references to hidden characters are removed",
 		dropReferences, nil, true,
 	}
-	stepReferenceRows = Step{
-		"reference-rows", "scrub/3.9", "rows of character references to hidden characters are removed",
-		dropReferenceRows, nil, true,
+	stepCodedReferences = Step{
+		"coded-references", "scrub/3.9", "character references that spell a message in hidden characters are removed",
+		dropCodedReferences, nil, true,
+	}
+	stepEscaped = Step{
+		"escaped", "scrub/3.14", "escapes of hidden characters in the strings of JSON are removed",
+		dropEscaped, nil, true,
 	}
 	stepTokens = Step{
 		"tokens", "scrub/3.10", "control tokens are removed or defused, to a fix point",
@@ -122,12 +130,12 @@ var (
 
 var profileSteps = [numProfiles][]Step{
 	MCP: {
-		stepUTF8, stepCeiling, stepANSI, stepOverstrike, stepLines, stepHidden, stepNFKC, stepForeignMarks,
-		stepReferences, stepTokens, stepMarks, stepCeilingAgain,
+		stepUTF8, stepCeiling, stepCredentials, stepANSI, stepOverstrike, stepLines, stepHidden, stepNFKC, stepForeignMarks,
+		stepEscaped, stepReferences, stepTokens, stepMarks, stepCeilingAgain,
 	},
 	Faithful: {
-		stepUTF8, stepCeiling, stepANSI, stepOverstrike, stepHiddenFaithful, stepForeignMarks,
-		stepReferenceRows, stepTokens, stepMarks, stepCeilingAgain,
+		stepUTF8, stepCeiling, stepCredentials, stepANSI, stepOverstrike, stepHiddenFaithful, stepForeignMarks,
+		stepEscaped, stepCodedReferences, stepTokens, stepMarks, stepCeilingAgain,
 	},
 	Veritas: {
 		stepUTF8, stepCap, stepStripEarly, stepVeritasNFKC, stepConfusables, stepStrip,

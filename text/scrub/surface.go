@@ -46,4 +46,7 @@ func refuseHidden(p *pass) {
 		}
 	}
 	p.begin() // nothing is changed
+	if at, end := describedOut(p.text); at >= 0 {
+		p.r.refuse(Suspicious, OddWhiteSpace, at, end)
+	}
 }

@@ -47,9 +47,6 @@ func survey(s string, r *Result) facts {
 				c, _, _ := ucd.Decode(s[at:])
 				r.note(keptClass(c), at, i)
 			}
-			if p&^seen&ucd.Confusable != 0 {
-				r.note(Confusable, at, i)
-			}
 		}
 		seen |= p
 		mask &^= p &^ ucd.Flagged
@@ -70,6 +67,9 @@ func survey(s string, r *Result) facts {
 // plain reports whether any profile that changes text would leave s as it is, for
 // the case that matters most: printable ASCII without token syntax. spec: scrub/7
 func plain(s string, limit int, t *TokenTable) bool {
+	if at, _ := longRow(s, textRows); at >= 0 || beginsAsJSON(s) && strings.Contains(s, `\u`) || strings.Contains(s, armourBegin) {
+		return false
+	}
 	if len(s) > limit || strings.IndexByte(s, '<') >= 0 || strings.IndexByte(s, '[') >= 0 ||
 		strings.IndexByte(s, '#') >= 0 || strings.IndexByte(s, '&') >= 0 || t.startsRole(s, 0) {
 		return false

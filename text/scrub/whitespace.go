@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scrub
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pellucid-mcp/pellucid/text/ucd"
+)
+
+// A row of white space is one that pushes what stands behind it out of sight: so many blanks on
+// one line, or so many line breaks. A description is read in a small window.
+type rowLimits struct{ blanks, lines int }
+
+var (
+	textRows        = rowLimits{512, 128}
+	descriptionRows = rowLimits{128, 32}
+)
+
+// longRow returns the first such row of s that has text behind it; at is -1 if there is none.
+// It looks at the bytes of s in steps that no such row is shorter than. spec: scrub/3.13
+func longRow(s string, limits rowLimits) (at, end int) {
+	step := min(limits.blanks, limits.lines)
+	for i := step - 1; i < len(s); i += step {
+		if c := s[i]; c > ' ' && c < utf8.RuneSelf {
+			continue
+		}
+		at, end = runeStart(s, i), i
+		if r, _, _ := ucd.Decode(s[at:]); !whiteSpace(r) {
+			continue
+		}
+		for at > 0 {
+			r, w := utf8.DecodeLastRuneInString(s[:at])
+			if !whiteSpace(r) {
+				break
+			}
+			at -= w
+		}
+		blanks, lines, most := 0, 0, 0
+		for end = at; end < len(s); {
+			r, w, _ := ucd.Decode(s[end:])
+			if !whiteSpace(r) {
+				break
+			}
+			switch end += w; r {
+			case '\n':
+				lines, blanks = lines+1, 0
+			case '\r':
+			default:
+				blanks++
+				most = max(most, blanks)
+			}
+		}
+		if end < len(s) && (most >= limits.blanks || lines >= limits.lines) {
+			return at, end
+		}
+		i += (end - i) / step * step
+	}
+	return -1, 0
+}
+
+// The least that a code in spaces of different widths writes: so many of two kinds in a row, or
+// so many of five kinds in a text. Typography uses four at most, and never rows of them.
+const (
+	oddInRow, kindsInRow   = 8, 2
+	oddInText, kindsInText = 32, 5
+)
+
+// oddSpaceForms are the beginnings of what oddSpace takes, in UTF-8.
+var oddSpaceForms = [...]string{"\xe2\x80", "\xe2\x81\x9f", "\xe3\x80\x80", "\u00a0"}
+
+// oddSpaces returns the first row of s, or all of s, that carries a message in its spaces; at is
+// -1 if there is none. spec: scrub/3.13
+func oddSpaces(s string) (at, end int) {
+	var ahead [len(oddSpaceForms)]int
+	var all uint32 // the kinds in the text, one bit each
+	some, first := 0, 0
+	for i := 0; ; {
+		at = len(s)
+		for k, form := range oddSpaceForms {
+			if ahead[k] < i || i == 0 {
+				ahead[k] = len(s)
+				if n := strings.Index(s[i:], form); n >= 0 {
+					ahead[k] = i + n
+				}
+			}
+			at = min(at, ahead[k])
+		}
+		if at == len(s) {
+			break
+		}
+		var kinds uint32
+		row := 0
+		for end = at; end < len(s); {
+			r, w, _ := ucd.Decode(s[end:])
+			if oddSpace(r) {
+				kinds |= 1 << kindOfSpace(r)
+				row++
+			} else if r != ' ' && r != '\t' {
+				break
+			}
+			end += w
+		}
+		if row >= oddInRow && countBits(kinds) >= kindsInRow {
+			return at, end
+		}
+		if all == 0 {
+			first = at
+		}
+		all |= kinds
+		some += row
+		i = max(end, at+1)
+	}
+	if some >= oddInText && countBits(all) >= kindsInText {
+		return first, len(s)
+	}
+	return -1, 0
+}
+
+func countBits(x uint32) (n int) {
+	for ; x != 0; x &= x - 1 {
+		n++
+	}
+	return n
+}
+
+func kindOfSpace(r rune) int {
+	switch r {
+	case 0xA0:
+		return 11
+	case 0x202F:
+		return 12
+	case 0x205F:
+		return 13
+	case 0x3000:
+		return 14
+	}
+	return int(r - 0x2000)
+}
+
+// describedOut returns the white space of a description that hides text or carries it.
+func describedOut(s string) (at, end int) {
+	if at, end = longRow(s, descriptionRows); at < 0 {
+		at, end = oddSpaces(s)
+	}
+	return at, end
+}
+
+// MayHideInSpace reports whether the wide surface profile refuses s for its white space alone.
+func MayHideInSpace(s string) bool {
+	at, _ := describedOut(s)
+	return at >= 0
+}
+
+// noteWhiteSpace notes white space that hides text or carries it.
+func (p *pass) noteWhiteSpace() {
+	at, end := longRow(p.text, textRows)
+	if at < 0 && p.facts.nfkc { // each odd space is changed by NFKC
+		at, end = oddSpaces(p.text)
+	}
+	if at >= 0 {
+		p.r.note(OddWhiteSpace, at, end)
+	}
+}
