@@ -56,7 +56,7 @@ const (
 	IllFormed
 	// Blank: not Hidden, and of one script or of music, where it has no ink of its own or only
 	// changes how a sign beside it is drawn: the fillers, modifiers and joiners of hieroglyphs,
-	// Khitan, Duployan, SignWriting and Brahmi, the viramas that stack.
+	// Khitan, Duployan, SignWriting and Brahmi, the viramas that stack, U+070F.
 	Blank
 	// Bound: a Mark that is not Hidden and belongs to a script, or to many and has the
 	// combining class 0.

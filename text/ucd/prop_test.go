@@ -37,7 +37,7 @@ func TestOf(t *testing.T) {
 		{0x2039, Confusable | Opener}, {0xFF1C, NFKCActive | Opener}, {0x226E, Opener}, {0x226F, 0}, {0x2FB1, NFKCActive},
 		{0x1D16D, NFKCActive | NFCActive | NFKCJoins | NFCJoins | NonStarter | Confusable | Mark},
 		{0x1CCD6, Flagged}, {0xE000, Flagged}, {0x2800, Flagged}, {0xFFFC, Flagged}, {0x10FFFD, Flagged},
-		{0xFFFE, Hidden}, {0x10FFFF, Hidden}, {0xFDD0, Hidden}, {0x600, 0}, {0x6DD, 0},
+		{0xFFFE, Hidden}, {0x10FFFF, Hidden}, {0xFDD0, Hidden}, {0x600, 0}, {0x6DD, 0}, {0x70F, Blank},
 		{0x94D, NFKCActive | NFCActive | NFKCJoins | NFCJoins | NonStarter | Joining | Mark | Bound},
 		{0x628, Joining}, {0x200D, Hidden | EmojiPart}, {0x200C, Hidden}, {0xFE0F, Hidden | EmojiPart | Mark},
 		{0xFE0E, Hidden | Mark}, {0x13447, Mark | Blank | Bound}, {0x1D159, Blank}, {0x1D15A, 0}, {0x897, Mark | Bound}, {0x20DD, Mark | Bound}, {0x1CCD6, Flagged}, {0x1FAE9, EmojiPart}, {0xFE00, Hidden | Mark}, {0xE0001, Hidden}, {0xE0067, Hidden | EmojiPart}, {0x1F468, EmojiPart},

@@ -118,6 +118,8 @@ func (n *newest) blank(r rune, script string) bool {
 		return name == "MUSICAL SYMBOL NULL NOTEHEAD"
 	case script == "Common" || script == "Inherited" || script == "Unknown":
 		return false
+	case n.category[r] == "Cf":
+		return has(" ABBREVIATION MARK ") // over Syriac letters alone
 	case n.category[r] == "Lo":
 		return has(" FULL BLANK ", " HALF BLANK ")
 	case n.category[r] == "Mn":
