@@ -29,7 +29,10 @@ func (p *pass) noteLookalike() {
 func syntaxDouble(s string) int {
 	first := -1
 	for _, lead := range [...]byte{0xe2, 0xcb, 0xea} {
-		for i := strings.IndexByte(s, lead); i >= 0; {
+		for i := strings.IndexByte(s, lead); i >= 0; i = next(s, lead, i, i+1) {
+			if lead == 0xe2 && i+1 < len(s) && (s[i+1] == 0x80 || s[i+1] == 0x82 || s[i+1] == 0x94) {
+				continue // quotation marks and dashes, the euro, boxes
+			}
 			switch r, _, _ := ucd.Decode(s[i:]); {
 			case 0x2768 <= r && r <= 0x2775 || 0x29F5 <= r && r <= 0x29F9,
 				r == 0x2216, r == 0x27CB, r == 0x27CD, r == 0x204E, r == 0x205A,
@@ -38,7 +41,6 @@ func syntaxDouble(s string) int {
 					first = i
 				}
 			}
-			i = next(s, lead, i, i+1)
 		}
 	}
 	return first
@@ -86,7 +88,14 @@ func mixedIn(s string, at, end int) (found, done int) {
 		if a < 0x80 == (b < 0x80) || !letter(a) && a < 0x80 || !letter(b) && b < 0x80 {
 			continue
 		}
-		start, stop := lettersAround(s, i)
+		meets := i // the character beside the ASCII letter
+		if a >= 0x80 {
+			meets = runeStart(s, i-1)
+		}
+		if c := s[meets]; c < 0xcd || c == 0xe2 && meets+1 < len(s) && s[meets+1] < 0xb0 {
+			continue // Latin, or punctuation
+		}
+		start, stop := lettersAround(s, meets)
 		for k := start; k < stop; {
 			r, w, _ := ucd.Decode(s[k:])
 			if r >= 0x370 && ucd.Of(r)&ucd.Confusable != 0 && imitates(r) {
