@@ -26,6 +26,9 @@ func longRow(s string, limits rowLimits) (at, end int) {
 		if c := s[i]; c > ' ' && c < utf8.RuneSelf {
 			continue
 		}
+		if visibleASCII(s[max(0, i-step/4)]) && visibleASCII(s[min(len(s)-1, i+step/4)]) {
+			continue // a row of step bytes goes further to one side
+		}
 		at, end = runeStart(s, i), i
 		if r, _, _ := ucd.Decode(s[at:]); !whiteSpace(r) {
 			continue
@@ -59,6 +62,8 @@ func longRow(s string, limits rowLimits) (at, end int) {
 	}
 	return -1, 0
 }
+
+func visibleASCII(c byte) bool { return ' ' < c && c < utf8.RuneSelf }
 
 // The least that a code in spaces of different widths writes: so many of two kinds in a row, or
 // so many of five kinds in a text. Typography uses four at most, and never rows of them.
