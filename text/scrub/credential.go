@@ -43,13 +43,16 @@ type Credential [sha256.Size]byte
 // dropCredentials removes content credentials, whole, and keeps their digests. spec: scrub/3.15
 func dropCredentials(p *pass) {
 	s := p.text
-	if strings.Contains(s, armourBegin) && p.blunt {
+	if p.blunt && strings.Contains(s, armourBegin) {
 		for i := strings.IndexByte(s, '-'); i >= 0; i = next(s, '-', i, i+1) {
 			p.r.ed.drop(i, i+1, ContentCredential)
 		}
 		return
 	}
-	selectors, armour := from(s, credentialMagic, 0), from(s, armourBegin, 0)
+	selectors, armour := len(s), from(s, armourBegin, 0)
+	if p.facts.hidden {
+		selectors = from(s, credentialMagic, 0)
+	}
 	for selectors < len(s) || armour < len(s) {
 		if selectors < armour {
 			manifest, end, ok := credentialAt(s, selectors)

@@ -43,6 +43,7 @@ var seeds = []string{
 	"Stra\u00c3\u009fe \u00c3\u009c \u20ac\u009d", `{"a\u202e":"\udb40\udc73\u001b[8mx\u001b[2;1H1\u2028","b":"{\"c\":\"\\u202e\\ud83d\\udc69\\u200d\"}"}`,
 	"{\"a\":\"\u2028\"}\n[]", "{\"a\":\"\\u\\u202e202e\"}", `"\\u202\u202ee"`, "&#917619;.&#917605;.&#127988;&#917607;", strings.Repeat("a&zwnj;b&#8203;", 5),
 	"a" + strings.Repeat("\u2003\u2002", 5) + strings.Repeat(" ", 600) + "b", "p\u0430y \u2216input\u2774x\u2775",
+	"a\xe2", "\u2026 \u0430\xe2", "\u2026\xc2", "\u0430a\xe2a", "\u0430a\xcd",
 	"\ufeff" + wrapped(manifest) + "\U000e0141", armourBegin + armourBegin + armourURI + "AAAAKGp1bWI=" + armourEnd + armourEnd,
 }
 

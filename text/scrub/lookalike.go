@@ -29,19 +29,27 @@ func (p *pass) noteLookalike() {
 func syntaxDouble(s string) int {
 	first := -1
 	for _, lead := range [...]byte{0xe2, 0xcb, 0xea} {
-		for i := strings.IndexByte(s, lead); i >= 0; {
-			switch r, _, _ := ucd.Decode(s[i:]); {
-			case 0x2768 <= r && r <= 0x2775 || 0x29F5 <= r && r <= 0x29F9,
-				r == 0x2216, r == 0x27CB, r == 0x27CD, r == 0x204E, r == 0x205A,
-				r == 0x02C2, r == 0x02C3, r == 0x02F8, r == 0xA778, r == 0xA789:
-				if _, is := ucd.ASCIIPrototype(r); is && (first < 0 || i < first) {
-					first = i
-				}
+		for i := strings.IndexByte(s, lead); i >= 0; i = next(s, lead, i, i+1) {
+			if lead == 0xe2 && i+1 < len(s) && (s[i+1] == 0x80 || s[i+1] == 0x82 || s[i+1] == 0x94) {
+				continue // quotation marks and dashes, the euro, boxes
 			}
-			i = next(s, lead, i, i+1)
+			if r, _, _ := ucd.Decode(s[i:]); isSyntaxDouble(r) && (first < 0 || i < first) {
+				first = i
+			}
 		}
 	}
 	return first
+}
+
+func isSyntaxDouble(r rune) bool {
+	switch {
+	case 0x2768 <= r && r <= 0x2775 || 0x29F5 <= r && r <= 0x29F9,
+		r == 0x2216, r == 0x27CB, r == 0x27CD, r == 0x204E, r == 0x205A,
+		r == 0x02C2, r == 0x02C3, r == 0x02F8, r == 0xA778, r == 0xA789:
+		_, is := ucd.ASCIIPrototype(r)
+		return is
+	}
+	return false
 }
 
 // mixedLetter returns where the first letter stands that is taken for an ASCII one, is of
@@ -64,6 +72,10 @@ func mixedLetter(s string) int {
 			}
 		}
 		wide := w & highs
+		if wide == highs && before&2 == 0 {
+			before = 1
+			continue
+		}
 		low := (w | 0x20*ones) &^ highs
 		ascii := (low + (0x80-'a')*ones) &^ (low + (0x80-'z'-1)*ones) & highs &^ wide
 		if wide&(ascii<<8|before>>1<<7)|ascii&(wide<<8|before&1<<7) != 0 && done <= i+8 {
@@ -86,10 +98,17 @@ func mixedIn(s string, at, end int) (found, done int) {
 		if a < 0x80 == (b < 0x80) || !letter(a) && a < 0x80 || !letter(b) && b < 0x80 {
 			continue
 		}
-		start, stop := lettersAround(s, i)
+		meets := i // the character beside the ASCII letter
+		if a >= 0x80 {
+			meets = runeStart(s, i-1)
+		}
+		if c := s[meets]; c < 0xcd || c == 0xe2 && meets+1 < len(s) && s[meets+1] < 0xb0 {
+			continue // Latin, or punctuation
+		}
+		start, stop := lettersAround(s, meets)
 		for k := start; k < stop; {
 			r, w, _ := ucd.Decode(s[k:])
-			if r >= 0x370 && ucd.Of(r)&ucd.Confusable != 0 && imitates(r) {
+			if ucd.Of(r)&ucd.Confusable != 0 && imitates(r) {
 				return k, stop
 			}
 			k += w
@@ -101,6 +120,9 @@ func mixedIn(s string, at, end int) (found, done int) {
 
 // imitates reports whether r is a letter of a script that is not written beside Latin letters.
 func imitates(r rune) bool {
+	if r < 0x370 || 0x2000 <= r && r < 0x2C00 {
+		return false
+	}
 	switch ucd.ScriptOf(r) {
 	case ucd.ScriptCommon, ucd.ScriptInherited, ucd.ScriptLatin, ucd.ScriptHan, ucd.ScriptHiragana, ucd.ScriptKatakana, ucd.ScriptHangul, ucd.ScriptBopomofo:
 		return false

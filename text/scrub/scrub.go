@@ -80,7 +80,7 @@ func (s *Scrubber) run(in string, r *Result, notes bool) {
 		if p.first && s.p.Profile <= Faithful {
 			p.facts = survey(p.text, r)
 			p.noteWhiteSpace()
-			if p.facts.confused {
+			if p.facts.imitated && !r.Has(Confusable) {
 				p.noteLookalike()
 			}
 		} else {

@@ -18,6 +18,7 @@ type facts struct {
 	opener    bool // something that is not ASCII and can open a token
 	marked    bool // a mark, or a blank sign of a script
 	bound     bool // a mark of one script or of the class 0, or a blank sign
+	imitated  bool // a letter that imitates an ASCII one
 }
 
 // surveyed is what the survey looks for, the first of each.
@@ -29,6 +30,7 @@ const surveyed = ucd.IllFormed | ucd.Hidden | ucd.NFKCActive | ucd.NFCActive | u
 // worth a note is noted there.
 func survey(s string, r *Result) facts {
 	var seen ucd.Prop
+	imitated := false
 	mask := ucd.Prop(surveyed)
 	if r != nil {
 		mask |= ucd.Flagged
@@ -47,11 +49,26 @@ func survey(s string, r *Result) facts {
 				c, _, _ := ucd.Decode(s[at:])
 				r.note(keptClass(c), at, i)
 			}
+			if p&ucd.Confusable != 0 {
+				c, _, _ := ucd.Decode(s[at:])
+				switch {
+				case imitates(c):
+					imitated = true // and noteLookalike looks for all
+				case isSyntaxDouble(c) && !imitated && !r.Has(Confusable):
+					r.note(Confusable, at, i)
+					fallthrough
+				default:
+					seen |= p
+					mask &^= p &^ (ucd.Flagged | ucd.Confusable)
+					continue
+				}
+			}
 		}
 		seen |= p
 		mask &^= p &^ ucd.Flagged
 	}
 	return facts{
+		imitated:  imitated,
 		illFormed: seen&ucd.IllFormed != 0,
 		hidden:    seen&ucd.Hidden != 0,
 		nfkc:      seen&(ucd.NFKCActive|ucd.IllFormed) != 0,

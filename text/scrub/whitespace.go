@@ -26,6 +26,9 @@ func longRow(s string, limits rowLimits) (at, end int) {
 		if c := s[i]; c > ' ' && c < utf8.RuneSelf {
 			continue
 		}
+		if visibleASCII(s[max(0, i-step/4)]) && visibleASCII(s[min(len(s)-1, i+step/4)]) {
+			continue // a row of step bytes goes further to one side
+		}
 		at, end = runeStart(s, i), i
 		if r, _, _ := ucd.Decode(s[at:]); !whiteSpace(r) {
 			continue
@@ -60,6 +63,8 @@ func longRow(s string, limits rowLimits) (at, end int) {
 	return -1, 0
 }
 
+func visibleASCII(c byte) bool { return ' ' < c && c < utf8.RuneSelf }
+
 // The least that a code in spaces of different widths writes: so many of two kinds in a row, or
 // so many of five kinds in a text. Typography uses four at most, and never rows of them.
 const (
@@ -67,28 +72,24 @@ const (
 	oddInText, kindsInText = 32, 5
 )
 
-// oddSpaceForms are the beginnings of what oddSpace takes, in UTF-8.
-var oddSpaceForms = [...]string{"\xe2\x80", "\xe2\x81\x9f", "\xe3\x80\x80", "\u00a0"}
-
 // oddSpaces returns the first row of s, or all of s, that carries a message in its spaces; at is
-// -1 if there is none. spec: scrub/3.13
+// -1 if there is none. It looks for U+00A0 and for what begins with the byte E2: no row is
+// without one of them. spec: scrub/3.13
 func oddSpaces(s string) (at, end int) {
-	var ahead [len(oddSpaceForms)]int
 	var all uint32 // the kinds in the text, one bit each
 	some, first := 0, 0
-	for i := 0; ; {
-		at = len(s)
-		for k, form := range oddSpaceForms {
-			if ahead[k] < i || i == 0 {
-				ahead[k] = len(s)
-				if n := strings.Index(s[i:], form); n >= 0 {
-					ahead[k] = i + n
-				}
-			}
-			at = min(at, ahead[k])
+	wide, narrow := strings.IndexByte(s, 0xe2), strings.IndexByte(s, 0xc2)
+	for i := 0; wide >= 0 || narrow >= 0; wide, narrow = next(s, 0xe2, wide, i), next(s, 0xc2, narrow, i) {
+		at = wide
+		if at < 0 || narrow >= 0 && narrow < at {
+			at = narrow
 		}
-		if at == len(s) {
-			break
+		i = at + 1
+		if i == len(s) || s[i] != 0x80 && s[i] != 0x81 && s[i] != 0xa0 {
+			continue
+		}
+		for strings.HasSuffix(s[:at], "\u3000") {
+			at -= len("\u3000")
 		}
 		var kinds uint32
 		row := 0
@@ -102,6 +103,10 @@ func oddSpaces(s string) (at, end int) {
 			}
 			end += w
 		}
+		if row == 0 {
+			continue
+		}
+		i = end
 		if row >= oddInRow && countBits(kinds) >= kindsInRow {
 			return at, end
 		}
@@ -110,7 +115,6 @@ func oddSpaces(s string) (at, end int) {
 		}
 		all |= kinds
 		some += row
-		i = max(end, at+1)
 	}
 	if some >= oddInText && countBits(all) >= kindsInText {
 		return first, len(s)
