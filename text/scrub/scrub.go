@@ -20,7 +20,7 @@ package scrub
 import "github.com/pellucid-mcp/pellucid/text/ucd"
 
 // Version is that of docs/spec/scrub.md: profiles, classes and event format.
-const Version = "0.3"
+const Version = "0.4"
 
 // UnicodeVersion is the version that every table is pinned to.
 const UnicodeVersion = ucd.Version
