@@ -178,6 +178,20 @@ func TestUpReload(t *testing.T) {
 	g.Eventually("the end of a server", func() bool { return g.Get("/mcp/two", "") == http.StatusNotFound })
 }
 
+// TestUpKeepsTokens: the log says of which servers control tokens are kept, at the start and when a
+// new file says so.
+func TestUpKeepsTokens(t *testing.T) {
+	config := "version: 1\nservers:\n  one: {url: " + apptest.Upstream(t, "one", nil)
+	g := apptest.Start(t, config+"}\n", nil)
+	if strings.Contains(g.Log.String(), "control tokens are kept") {
+		t.Error(g.Log.String())
+	}
+	g.Write(config + ", tools: {\"e*\": {control_tokens: keep}}}\n")
+	g.Eventually("the warning", func() bool {
+		return strings.Contains(g.Log.String(), "control tokens are kept") && strings.Contains(g.Log.String(), "servers=[one]")
+	})
+}
+
 // TestUpReloadRestart: the log names the members that wait for a restart, as long as they differ
 // from what the gateway started with.
 func TestUpReloadRestart(t *testing.T) {

@@ -176,7 +176,7 @@ func TestUnionPoison(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, hidden := range []string{"\U000E0041", `\udb40`, "im_start", `\u003c|`} {
+	for _, hidden := range []string{"\U000E0041", `\udb40`, "<|im_start", `\u003c|`} {
 		if strings.Contains(out, hidden) {
 			t.Errorf("%+q came through:\n%+q", hidden, out)
 		}

@@ -84,7 +84,7 @@ func TestMatrix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	faithful, err := scrub.Compile(scrub.Policy{Profile: scrub.Faithful})
+	faithful, err := scrub.Compile(scrub.Policy{Profile: scrub.Faithful, ControlTokens: scrub.RemoveTokens})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func testPeer(t *testing.T, s *mcp.ClientSession, key frame.Key) {
 		t.Fatalf("poison: %v %v", res, err)
 	}
 	origin, body, err := key.Open(res.Content[0].(*mcp.TextContent).Text, frame.Origin{})
-	if err != nil || body != "beforeabafter" || origin.Tool != "poison" {
+	if err != nil || body != "beforea\u27e8|im_start|\u27e9bafter" || origin.Tool != "poison" {
 		t.Errorf("fence: %v %+q %v", origin, body, err)
 	}
 	// A client of a revision without links gets a text in its place, which is clean.

@@ -54,6 +54,8 @@ func TestAdmissionProblems(t *testing.T) {
 		"version: 1\nadmission: {shadows: block}":                                             `admission.shadows: want warn or hold: "block"`,
 		"version: 1\nadmission: {descriptions: no}":                                           `admission.descriptions: want warn, hold or off: "no"`,
 		"version: 1\nadmission: {descriptions: hold, pins: audit}":                            "admission.descriptions: holds nothing where pins are not enforced",
+		"version: 1\nadmission: {hidden: drop}":                                               `admission.hidden: want withhold or reject: "drop"`,
+		"version: 1\ndefaults: {control_tokens: drop}":                                        `defaults.control_tokens: want defuse, remove or keep: "drop"`,
 		"version: 1\nadmission: {wide: 1}":                                                    "admission.wide: want true or false",
 		"version: 1\nadmission: {timeout: 2h}":                                                "admission.timeout:",
 		"version: 1\nadmission: {first: hold, pins: audit}":                                   "admission.first: holds nothing where pins are not enforced",
