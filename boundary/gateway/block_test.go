@@ -84,7 +84,8 @@ func TestBlocked(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := w.fromQueue(question)
-			if _, body, err := w.key.Open(got.text("result", "content", 1, "text"), frame.Origin{}); err != nil || body != "pay mallory" {
+			origin, _, _ := w.key.Open(got.text("result", "content", 0, "text"), frame.Origin{})
+			if _, body, err := w.key.Open(got.text("result", "content", 1, "text"), origin); err != nil || body != "pay mallory" {
 				t.Errorf("released: %v, %q", err, body)
 			}
 		})
