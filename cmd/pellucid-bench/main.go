@@ -127,7 +127,8 @@ type sourcesCmd struct {
 
 func (sourcesCmd) Help() string {
 	return `Downloads the packages with pip, in the versions of the table. Exit code 1: a spelling
-was not found.`
+was not found. Also prints what the newest parsers of mlx-lm, sglang, vllm and xgrammar
+spell like a token and the table lacks.`
 }
 
 func (c *sourcesCmd) Run(e *env) error {

@@ -44,7 +44,7 @@ var responses = []clause{
 	{number: "layer 2", asks: "NFKC", status: "met by `mcp`, a deviation by default", code: []string{"text/scrub.MCP", "text/ucd.Append"},
 		tests: []string{"text/scrub.TestMCP", "text/scrub.TestDigitsOfHonestText", "boundary/gateway.TestDefaultProfile"}},
 	{number: "layer 2", asks: "control tokens and role markers of every model family go", status: "met, with deviations", code: []string{"text/scrub.Tokens", "text/scrub.ControlToken", "text/scrub.RoleMarker"},
-		tests: []string{"text/scrub.TestTokens", "text/scrub.TestAttackCorpora", "text/scrub.TestFindingsOfTheView", "boundary/gateway.TestPoison"}},
+		tests: []string{"text/scrub.TestTokens", "text/scrub.TestDefused", "text/scrub.TestRestoreEveryText", "text/scrub.TestAttackCorpora", "text/scrub.TestFindingsOfTheView", "boundary/gateway.TestPoison"}},
 	{number: "layer 2", asks: "invisible characters go", status: "met by `mcp`, with deviations by default", code: []string{"text/ucd.ClassOf"},
 		tests: []string{"text/scrub.TestMCP", "text/scrub.TestUses", "text/scrub.TestAllowance", "boundary/gateway.TestMatrix"}},
 	{number: "layer 2", asks: "a hard ceiling of characters", code: []string{"text/scrub.Policy"},
@@ -115,7 +115,9 @@ var others = []struct {
 	departures []string
 }{
 	{"MCP response sanitisation", responses, []string{
-		"A spelling that honest text uses too, such as `[INST]`, `<s>` or `USER:`, is removed in the sequence of its template only, and otherwise kept and flagged. The tokens specification lists which spellings are ambiguous.",
+		"`mcp` removes control tokens, `[INST]`, `<s>`, `</s>` and the role markers of templates (`### Instruction:`, `USER:` in capitals) wherever they stand. The default, `faithful`, defuses a token that is spelled plainly: look-alikes that no tokenizer reads stand for its delimiters (`<|im_start|>` becomes `⟨|im_start|⟩`), and what is written back is restored. Source code, documentation and the files of tokenizers spell tokens: of 12,303 files of 12 packages 256 lost 3,173 tokens, and an agent that edited them wrote the loss back. A disguised token is removed under both. `control_tokens: remove` asks for the letter.",
+		"In `faithful` a spelling that honest text uses too, such as `[INST]`, `<s>` or `USER:`, counts in the sequence of its template only, and is otherwise kept and flagged. A few (`<role>`, `[ARGS]`, `<function=`) are so under `mcp` too. The tokens specification lists which spellings are ambiguous.",
+		"A token counts in the case in which tokenizers spell it, and not as an index (`calls[CALL_ID]`) or a type argument (`Promise<tool_result> r;`) of source code; what is disguised counts in any case.",
 		"NFKC is what the profile `mcp` does. The default, `faithful`, only removes. Of 4,466 honest rows of the development corpora NFKC changes the digits of 44 (`10⁶` becomes `106`); `faithful` changes the digits of none. What was read must also match when it is edited.",
 		"Nothing is missed for that: tokens, role markers and classifiers look at the text in NFKC and without hidden characters under both profiles, and the part that a finding covers is removed.",
 		"`faithful` keeps the hidden characters that an emoji or a language needs, U+200B and U+200C among them, up to a limit for each item. The scrub specification, 3.6.1, lists them, with how many bits they can carry.",

@@ -3,8 +3,9 @@
 // Package sources looks up every control token in the package that the table names for it.
 //
 // It needs pip and its registry. Each package is downloaded in the version of the
-// table and unpacked. A spelling that its file does not hold is printed, and so are
-// shapes of tokens that chat templates hold and the table lacks.
+// table and unpacked. A spelling that its file does not hold is printed, and so is
+// what chat templates, and the newest parsers of what models answer, spell like a token
+// and the table lacks.
 package sources
 
 import (
@@ -22,12 +23,21 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 // A pkg is a package of the table: name and version.
 type pkg struct{ name, version string }
+
+// wanted is what pip is asked for: the newest version where none is named.
+func (p pkg) wanted() string {
+	if p.version == "" {
+		return p.name
+	}
+	return p.name + "==" + p.version
+}
 
 // LookUp looks every spelling of the table up, prints to w what it finds, and returns how
 // many spellings it has not found. What it downloads stays in dir; "" is a folder that is
@@ -44,9 +54,8 @@ func lookUpAll(table []scrub.Token, dir string, w io.Writer, fetch func(dir stri
 		defer os.RemoveAll(dir)
 	}
 	wanted := map[pkg][]scrub.Token{}
-	known := map[string]bool{}
+	seen := map[string]bool{}
 	for _, t := range table {
-		known[t.Text] = true
 		if name, version, _, ok := place(t); ok {
 			wanted[pkg{name, version}] = append(wanted[pkg{name, version}], t)
 		} else {
@@ -64,7 +73,16 @@ func lookUpAll(table []scrub.Token, dir string, w io.Writer, fetch func(dir stri
 		n := lookUp(w, files, wanted[p])
 		fmt.Fprintf(w, "%s %s: %d of %d spellings found\n", p.name, p.version, len(wanted[p])-n, len(wanted[p]))
 		missing += n
-		unknown(w, p, files, known)
+		unknown(w, p, files, templates, seen)
+	}
+	for _, name := range parserPackages {
+		p := pkg{name: name}
+		files, err := fetch(dir, p)
+		if err != nil {
+			fmt.Fprintf(w, "not read: %s: %v\n", name, err)
+			continue
+		}
+		unknown(w, p, files, parsers, seen)
 	}
 	return missing, nil
 }
@@ -106,31 +124,53 @@ func holds(b []byte, text string) bool {
 // templates are the files in which what is spelled like a token most likely is one.
 var templates = regexp.MustCompile(`/templates/[^/]+\.jinja$`)
 
-// tokenLike are the shapes of tokens.
-var tokenLike = regexp.MustCompile(`<[a-z]+:[a-z_]+>|[\]\[][~!][~!a-z]{1,4}[\]\[]|\[\|[a-z]+\|\]|</?(?:start|end|begin)_[a-z_]+>`)
+// parserPackages hold the parsers of what models answer, which spell the tokens of a new
+// model first. They are read in their newest version.
+var parserPackages = []string{"mlx-lm", "sglang", "vllm", "xgrammar"}
+
+var parsers = regexp.MustCompile(`/(?:function_call|tool_parsers|reasoning|parser)/[^/]+\.py$|/(?:builtin_structural_tag|tokenizer_utils)\.py$`)
+
+// tokenLike are the shapes of tokens: of templates anywhere, of parsers between quotation marks.
+var tokenLike = regexp.MustCompile(`<[a-z]+:[a-z_]+>|[\]\[][~!][~!a-z]{1,4}[\]\[]|\[\|[a-z]+\|\]|</?(?:start|end|begin)_[a-z_]+>|` +
+	`["']</?[A-Za-z\x{ff5c}|][\w:|\x{ff5c}\x{2581}-]{3,40}>["']|["']\[/?[A-Z][A-Z_ ]{3,30}\]["']`)
 
 // unknown prints what the table may lack.
-func unknown(w io.Writer, p pkg, files map[string][]byte, known map[string]bool) {
+func unknown(w io.Writer, p pkg, files map[string][]byte, read *regexp.Regexp, seen map[string]bool) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if !templates.MatchString(name) {
+		if !read.MatchString(name) {
 			continue
 		}
 		for _, text := range tokenLike.FindAllString(string(files[name]), -1) {
-			if !known[text] {
-				known[text] = true
-				fmt.Fprintf(w, "not in the table: %s in %s of %s\n", text, filepath.Base(name), p.name)
+			if text = strings.Trim(text, `"'`); !seen[text] {
+				seen[text] = true
+				if !isToken(text) {
+					fmt.Fprintf(w, "not in the table: %+q in %s of %s\n", text, filepath.Base(name), p.name)
+				}
 			}
 		}
 	}
 }
 
+var scrubber = sync.OnceValues(func() (*scrub.Scrubber, error) { return scrub.Compile(scrub.Policy{}) })
+
+// isToken reports whether text is a token of the table or of a shape, ambiguous or not.
+func isToken(text string) bool {
+	s, err := scrubber()
+	if err != nil {
+		return false
+	}
+	var r scrub.Result
+	s.Scrub(" "+text+" ", &r)
+	return r.Tokens > 0 || r.TokensLeft > 0
+}
+
 // fetch downloads a package with pip and returns its files.
 func fetch(dir string, p pkg) (map[string][]byte, error) {
-	to := filepath.Join(dir, p.name)
+	to := filepath.Join(dir, p.wanted())
 	for _, kind := range []string{"--only-binary", "--no-binary"} {
 		// The package for Linux on AMD64 is read wherever this runs; nothing of it is
 		// run but, of a source package, what says its name.
-		args := []string{"-m", "pip", "download", "-q", "--no-deps", kind, ":all:", "-d", to, p.name + "==" + p.version}
+		args := []string{"-m", "pip", "download", "-q", "--no-deps", kind, ":all:", "-d", to, p.wanted()}
 		if kind == "--only-binary" {
 			args = append(args, "--python-version", "3.12")
 		}

@@ -30,6 +30,12 @@ func TestLookUp(t *testing.T) {
 	}
 	var out strings.Builder
 	missing, err := lookUpAll(table, t.TempDir(), &out, func(_ string, p pkg) (map[string][]byte, error) {
+		if p == (pkg{name: "sglang"}) {
+			return map[string][]byte{
+				"sglang/srt/function_call/new.py": []byte(`x = "<new_tool_begin>" + '<tool_call>' + "<ns|think>"`),
+				"sglang/srt/other.py":             []byte(`"<other_thing>"`),
+			}, nil
+		}
 		if p != (pkg{"one", "1.0"}) {
 			return nil, errors.New("no such package")
 		}
@@ -47,8 +53,12 @@ func TestLookUp(t *testing.T) {
 not found: f: <|absent|> in one/chat.py
 not found: f: <|other_file|> in one/chat.py
 one 1.0: 2 of 4 spellings found
-not in the table: <start_of_thing> in a.jinja of one
+not in the table: "<start_of_thing>" in a.jinja of one
 not read: two 2.0: no such package
+not read: mlx-lm: no such package
+not in the table: "<new_tool_begin>" in new.py of sglang
+not read: vllm: no such package
+not read: xgrammar: no such package
 `
 	if out.String() != want {
 		t.Errorf("%s\nwant\n%s", out.String(), want)

@@ -176,3 +176,30 @@ func TestRestoreAllocates(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// TestVariedTokens: what is spelled with a namespace, a suffix or attributes goes under mcp,
+// and comes back under faithful.
+func TestVariedTokens(t *testing.T) {
+	s, mcp := compile(t, Policy{Profile: Faithful}), compile(t, Policy{})
+	for _, x := range []string{
+		"<ifm|think>", "</ifm|tool_calls>", "<ifm|arg_value>", "<tool_calls:6124c78e>", "</think:opensource>", "<arg_key:6124c78e>",
+		"<\uff5cGCML\uff5cinvoke name=\"x\">", "</\uff5cGCML\uff5cinvoke>", "<|GCML|invoke>", "<xai:function_call name=\"x\">", "<tool_response id=\"1\">",
+		"<tool_call\n name=\"x\">", "<new:tool_calls>", "<|plamo:op|>", "<|begin\u2581of\u2581sentence|>", "[BEGIN FINAL RESPONSE]",
+		"<system-reminder>", "<dots_function_call>", "<cofl:tool_call id=\"1\">",
+	} {
+		in := "some words\n" + x + " and more"
+		out, r := clean(t, s, in)
+		back, _ := Builtin().Restore(out)
+		if r.Tokens == 0 || strings.Contains(out, x) || back != in {
+			t.Errorf("faithful: %+q -> %+q, restored %+q", in, out, back)
+		}
+		if out, r := clean(t, mcp, in); r.Tokens == 0 || strings.Contains(out, x) {
+			t.Errorf("mcp: %+q -> %+q", in, out)
+		}
+	}
+	for _, x := range []string{"<if\u200bm|think>", "<tool_calls:61\u200b24>", "<\uff5cGC\u200bML\uff5cinvoke>", "<ab:tool_c\u0430ll>", "<xai:function_c\u200ball name=\"x\">"} {
+		if out, r := clean(t, s, x); r.Tokens == 0 {
+			t.Errorf("disguised: %+q -> %+q", x, out)
+		}
+	}
+}
