@@ -249,11 +249,16 @@ const layout = "\u00ad\u2066\u2067\u2068\u2069"
 // conversation: in words that would be removed from a text, or in a line of
 // several. In prose such lines may be honest; a name has no lines.
 func (w *walker) speaks(name string) bool {
+	if strings.IndexByte(name, '\n') >= 0 {
+		s, err := w.scrubs.of(0, scrub.ProfileTokens)
+		if err != nil {
+			return true // never: it is a profile without options
+		}
+		s.mcp.Scrub(name, &w.res)
+		return w.res.Tokens > 0
+	}
 	if !slices.ContainsFunc(w.res.Notes, func(n scrub.Note) bool { return n.Class == scrub.RoleMarker }) {
 		return false
-	}
-	if strings.IndexByte(name, '\n') >= 0 {
-		return true
 	}
 	w.text.Scrub(name, &w.res)
 	return w.res.Tokens > 0
