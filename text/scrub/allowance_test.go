@@ -61,7 +61,8 @@ func countOf(s, set string) (n int) {
 }
 
 // An item of any texts keeps no more of a use than is allowed, comes out the same when it
-// is scrubbed again, and each of its texts is what the text alone would be, or less.
+// is scrubbed again, and each of its texts is what the text alone would be, or less, with a blank
+// where something was removed that is not default ignorable.
 func TestItemProperty(t *testing.T) {
 	s := compile(t, Policy{Profile: Faithful})
 	units := []string{"a", " ", "\u0915\u094d", "\u0627", "\u05d0", "\u0e01", "\u845b", "\u200d", "\u200c", "\u200e", "\u200b", "\U000e0101", "<b>", "\u0301", "\r\n",
@@ -85,7 +86,7 @@ func TestItemProperty(t *testing.T) {
 			visible += countVisible(text)
 			var own Result
 			s.Scrub(texts[i], &own)
-			if own.Item != nil || !subsequence(text, texts[i]) {
+			if own.Item != nil || !subsequence(strings.ReplaceAll(text, " ", ""), texts[i]) {
 				t.Fatalf("%+q became %+q", texts[i], text)
 			}
 		}

@@ -165,8 +165,8 @@ func (m *matcher) keeps(h hit, exact bool) bool {
 // inCode reports whether h stands where source code has an index, as in calls[CALL_ID], or a
 // type argument, as in Promise<tool_result>. spec: scrub/4.3
 func (m *matcher) inCode(h hit) bool {
-	if h.start == 0 || m.src[h.start+1] == '/' || m.src[h.start+1] == '|' {
-		return false
+	if h.start == 0 || m.src[h.start+1] == '/' || m.src[h.start+1] == '|' || m.crosses(int(h.start)-1, int(h.end)) {
+		return false // what stands in several texts is no code of one
 	}
 	before, behind := m.src[:h.start], m.src[h.end:]
 	last := before[len(before)-1]

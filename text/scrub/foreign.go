@@ -79,9 +79,12 @@ func sweepMarks(p *pass, kept *[numUses]int, over [numUses]bool) {
 		if over[u] {
 			class = Format
 		}
-		if class != 0 {
+		switch {
+		case class == CombiningFlood:
+			p.r.ed.drop(at, i, class) // the marks that stay keep apart what stands around them
+		case class != 0:
 			p.part(at, i, blank, class)
-		} else if u != modifying || modifiers == 1 {
+		case u != modifying || modifiers == 1:
 			kept[u]++
 		}
 	}
