@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // ledgerOfSessions is a Registry that outlives the Fronts of a test, as a store does.
@@ -371,9 +373,7 @@ func TestShutdownKeepsSessions(t *testing.T) {
 	defer stop()
 	shut := make(chan error)
 	go func() { shut <- one.f.Shutdown(ctx) }()
-	for !one.f.isDraining() {
-		time.Sleep(time.Millisecond)
-	}
+	waittest.Until(t, "the process ends", one.f.isDraining)
 	quick := one.postTo(v, `{"jsonrpc":"2.0","id":8,"method":"tools/list"}`, session, func(m *Message) { v.result(m, `{"tools":[]}`) })
 	if body := all(t, quick); !strings.Contains(body, `"tools":[]`) {
 		t.Errorf("a request during the shutdown: %q", body)
