@@ -201,8 +201,8 @@ func TestReviveEnded(t *testing.T) {
 	session := []string{"Mcp-Session-Id", id}
 	slow := &slowEnd{l, make(chan struct{}), make(chan struct{})}
 	two := newBench(t, func(o *FrontOptions) { o.Registry = slow })
-	var client sync.WaitGroup
-	client.Go(func() {
+	var client, end sync.WaitGroup
+	end.Go(func() {
 		if resp := two.do(t.Context(), http.MethodDelete, "", session...); resp.StatusCode != http.StatusNoContent {
 			t.Errorf("DELETE: %d", resp.StatusCode)
 		}
@@ -212,10 +212,11 @@ func TestReviveEnded(t *testing.T) {
 	v := two.next()
 	m := v.read() // initialize, which is not answered
 	close(slow.end)
-	client.Wait()
+	end.Wait()
 	if two.f.Sessions() != 0 || m.Method != methodInitialize {
 		t.Errorf("%d sessions after %s", two.f.Sessions(), m.Method)
 	}
+	client.Wait()
 }
 
 // TestReviveLater: what keeps a session from coming back ends the request, and not the session.
