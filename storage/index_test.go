@@ -17,6 +17,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
@@ -383,18 +384,13 @@ func TestIndexFollows(t *testing.T) {
 				}
 			}
 		}
-		for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		waittest.Until(t, "every record is indexed", func() bool {
 			st, err := index.Look(ctx, l)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if st.Indexed == 401 {
-				break
-			}
-			if time.Now().After(end) {
-				t.Fatalf("%+v", st)
-			}
-		}
+			return st.Indexed == 401
+		})
 		all := everything(t, l)
 		if err := l.View(ctx, func(v *storage.View) error {
 			for range 40 {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -88,12 +89,10 @@ func settled(t *testing.T, where, keys string, acknowledged []ledger.ID) {
 	ring := &sequence.Keyring{Dir: dir}
 	l := open(t, where, storage.Options{Wait: time.Minute}).Ledger()
 	seq := sequencer(l, ring)
-	for end := time.Now().Add(30 * time.Second); waiting(t, l) > 0 && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	waittest.Until(t, "no record waits", func() bool {
 		seq.Once(ctx)
-	}
-	if n := waiting(t, l); n > 0 {
-		t.Fatalf("%d records still wait", n)
-	}
+		return waiting(t, l) == 0
+	})
 	flush(t, seq)
 	seen := map[ledger.ID]int{}
 	key, err := ring.First(origin)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -35,13 +36,12 @@ func seeing(t testing.TB, l *storage.Ledger, keys sequence.Keys, dir string) *se
 // once adds what waits, with the lease that may have to be waited for.
 func once(t testing.TB, seq *sequence.Sequencer, l *storage.Ledger) error {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if _, err := seq.Once(ctx); err != nil || waiting(t, l) == 0 {
-			return err
-		}
-	}
-	t.Fatal("the log does not go on")
-	return nil
+	var err error
+	waittest.Until(t, "the log goes on", func() bool {
+		_, err = seq.Once(ctx)
+		return err != nil || waiting(t, l) == 0
+	})
+	return err
 }
 
 // rollBack makes the log what it was at head, as a restore of an older copy does.
@@ -303,10 +303,7 @@ func TestLedgerStandsStill(t *testing.T) {
 		if _, err := lacks.Once(ctx); !errors.Is(err, sequence.ErrNoKey) {
 			t.Errorf("without the key: %v", err)
 		}
-		time.Sleep(20 * time.Millisecond)
-		if f := lacks.Figures(); f.Still < 20*time.Millisecond {
-			t.Errorf("it does not say that the log stands still: %+v", f)
-		}
+		waittest.Until(t, "it says that the log stands still", func() bool { return lacks.Figures().Still >= 20*time.Millisecond })
 		if err := once(t, has, l); err != nil {
 			t.Fatal(err)
 		}

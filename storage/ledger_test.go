@@ -14,6 +14,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
@@ -298,12 +299,16 @@ func TestLedgerLease(t *testing.T) {
 		if h, _ := l.Head(ctx); h.Size != 2 {
 			t.Error("the lease was not respected")
 		}
-		time.Sleep(lease + 100*time.Millisecond)
-		if _, err := second.Once(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if h, _ := l.Head(ctx); h.Size != 3 || h.Fence != dead.Fence+1 {
-			t.Errorf("nobody took over: %+v", h)
+		var h sequence.Head
+		waittest.Until(t, "another took over", func() bool {
+			if _, err := second.Once(ctx); err != nil {
+				t.Fatal(err)
+			}
+			h, _ = l.Head(ctx)
+			return h.Size != 2
+		})
+		if h.Size != 3 || h.Fence != dead.Fence+1 {
+			t.Errorf("it took over: %+v", h)
 		}
 		for _, stale := range []func() error{
 			func() error { _, err := l.Integrate(ctx, dead, &sequence.Batch{}); return err },

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // countersTest is a store of counters for tests.
@@ -62,8 +63,10 @@ func TestLive(t *testing.T) {
 	var c countersTest
 	c.records.Store(7)
 	g := newTest(t, func(_ *testConsole, o *Options) { o.Counters = c.read })
-	time.Sleep(10 * time.Millisecond)
-	if c.reads.Load() != 0 {
+	g.Console.live.mu.Lock()
+	reads := g.Console.live.end != nil
+	g.Console.live.mu.Unlock()
+	if reads || c.reads.Load() != 0 {
 		t.Error("the counters are read although no page is open")
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -158,13 +161,7 @@ func TestBrowserKeys(t *testing.T) {
 	press := func(keys string) { t.Helper(); b.do(chromedp.KeyEvent(keys)) }
 	wait := func(what string) {
 		t.Helper()
-		for range 200 {
-			if eval[bool](b, what) {
-				return
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
-		t.Fatalf("not within 10 s: %s", what)
+		waittest.Until(t, what, func() bool { return eval[bool](b, what) })
 	}
 	b.open(g.url + Base + "xray")
 	wait(`document.querySelector("[data-live]")?.textContent === "live"`)

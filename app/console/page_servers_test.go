@@ -21,6 +21,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	statedir "github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -274,14 +275,11 @@ func (g *testConsole) tried(t *testing.T, rules string) (path, body string) {
 	if r.StatusCode != http.StatusSeeOther || !ok {
 		t.Fatalf("%d %s", r.StatusCode, body)
 	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		if _, body = g.get(path); !strings.Contains(body, "data-trial") {
-			return path, body
-		}
-		if time.Now().After(end) {
-			t.Fatal("the backtest does not end")
-		}
-	}
+	waittest.Until(t, "the backtest ends", func() bool {
+		_, body = g.get(path)
+		return !strings.Contains(body, "data-trial")
+	})
+	return path, body
 }
 
 // TestTrialsEnd: backtests are bounded in number, those of other persons and of other rights are not shown, and all end
@@ -310,11 +308,7 @@ func TestTrialsEnd(t *testing.T) {
 	for range trialsOfOne {
 		ts.begin(ann, marked.Of("x"), 10, run)
 	}
-	for end := time.Now().Add(time.Minute); first.shown().Runs; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the oldest goes on")
-		}
-	}
+	waittest.Until(t, "the oldest ends", func() bool { return !first.shown().Runs })
 	if ts.of(first.name, ann) != nil || len(ts.list) != trialsOfOne {
 		t.Errorf("%d are kept", len(ts.list))
 	}

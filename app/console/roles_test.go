@@ -38,7 +38,7 @@ type rolesTest struct {
 }
 
 func newRolesTest(t *testing.T) *rolesTest {
-	r := &rolesTest{reviewed: &reviewed{now: time.Now()}, kept: strings.Repeat("d", 32), record: testID(1).String()}
+	r := &rolesTest{reviewed: &reviewed{}, kept: strings.Repeat("d", 32), record: testID(1).String()}
 	r.testConsole = newTest(t, withGuard, withQueue(t, r.reviewed), func(_ *testConsole, o *Options) {
 		o.Grants = []Grant{{"v", Viewer, nil}, {"r", Reviewer, nil}, {"a", Admin, nil}, {"v-hr", Viewer, []string{"hr", guard.DeskServer}},
 			{"r-mail", Reviewer, []string{"mail"}}, {"a-mail", Admin, []string{"mail"}}}
@@ -50,7 +50,7 @@ func newRolesTest(t *testing.T) *rolesTest {
 	r.held = r.hold(0, func(it *hold.Item) {
 		it.Server, it.Body = "hr", []byte(`{"content":[{"type":"text","text":"`+heldSecret+`"}]}`)
 	})
-	heldCall(t, r.testConsole, guardID, []byte(callSecret), hold.Options{})
+	heldCall(t, r.testConsole, guardID, []byte(callSecret), hold.Options{Now: r.opt.Now})
 	k := captures.New(captures.Options{Store: r.store, Sealer: r.opt.Sealer, Now: func() time.Time { return r.now }})
 	if !k.Room(100) {
 		t.Fatal("no room")
@@ -59,7 +59,7 @@ func newRolesTest(t *testing.T) *rolesTest {
 	k.Close()
 	sum := sha256.Sum256([]byte(heldSecret))
 	r.plain = hex.EncodeToString(sum[:])
-	r.logged(t, &ledger.Event{ID: testID(1), Time: time.Now(), Kind: ledger.Message, Server: "hr", Tool: "read", Method: "tools/call", Shape: "result", Verdict: "changed",
+	r.logged(t, &ledger.Event{ID: testID(1), Time: r.now, Kind: ledger.Message, Server: "hr", Tool: "read", Method: "tools/call", Shape: "result", Verdict: "changed",
 		Findings: []ledger.Count{{Code: finding.HiddenTag, N: 1}}, Subjects: []ledger.Subject{{Role: ledger.Received, Digest: sum}}})
 	pins := surface.NewPins(r.store, nil).Named("hr")
 	if err := pins.Pin(t.Context(), "stdio:hr", "stdio:hr", saying(t, "read", "Reads.")); err != nil {

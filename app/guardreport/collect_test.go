@@ -21,6 +21,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
@@ -120,10 +121,10 @@ func collect(t *testing.T, db install.Database) {
 	var r *Report
 	for i, body := range []string{request, request, request, request, own} {
 		ask(t, url, body)
-		r = report()
-		for end := time.Now().Add(time.Minute); r.Decisions <= i && time.Now().Before(end); r = report() { // audits run behind the answers
-			time.Sleep(50 * time.Millisecond)
-		}
+		waittest.Until(t, "the decision is kept", func() bool { // audits run behind the answers
+			r = report()
+			return r.Decisions > i
+		})
 	}
 	if r.Decisions != 5 || r.Audit != 5 || r.Calls.N != 5 || r.Calls.Held != 4 || len(r.Held) != 4 || r.Missing != (Missing{}) || r.Asked.Total == 0 {
 		t.Fatalf("%+v", r)

@@ -54,12 +54,8 @@ func TestEndedAtProbe(t *testing.T) {
 		if m := ask(1, tc.method); m.Kind != wire.ErrorResponse {
 			t.Errorf("%s: kind %v", tc.method, m.Kind)
 		}
-		for n := int64(2); ; n++ {
-			if m := ask(n, "initialize"); m.Kind == wire.Response {
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
+		n := int64(1)
+		waittest.Until(t, "the server answers", func() bool { n++; return ask(n, "initialize").Kind == wire.Response })
 		if s := log.String(); strings.Count(s, tc.want) != 1 || strings.Contains(s, tc.not) {
 			t.Errorf("%s: %s", tc.method, s)
 		}
@@ -125,10 +121,8 @@ func TestGone(t *testing.T) {
 				t.Errorf("answered after %v", d)
 			}
 			h := f.Health()[0] // told a moment after the client was
-			for end := time.Now().Add(30 * time.Second); h.State != Down && time.Now().Before(end); h = f.Health()[0] {
-				time.Sleep(time.Millisecond)
-			}
-			if h.State != Down || h.Why == "" {
+			waittest.Until(t, "the server is down", func() bool { h = f.Health()[0]; return h.State == Down })
+			if h.Why == "" {
 				t.Errorf("health: %+v", h)
 			}
 		})

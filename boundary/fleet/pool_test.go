@@ -79,22 +79,23 @@ func TestOldestRests(t *testing.T) {
 func TestAllBusy(t *testing.T) {
 	f := fleetOf(t, Options{Children: 1}, player("p", "good"))
 	busy := connect(t, nil, as(f, "p", "a"))
+	idle := func() bool {
+		f.pool.mu.Lock()
+		defer f.pool.mu.Unlock()
+		for at := range f.pool.held {
+			_, idle := at.sleeper.idleSince()
+			return idle
+		}
+		return false
+	}
+	waittest.Until(t, "nothing under way", idle)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		_, _ = busy.CallTool(ctx, &mcp.CallToolParams{Name: "pid", Arguments: map[string]any{"text": "hang"}})
 	}()
-	waittest.Until(t, "a call under way", func() bool {
-		f.pool.mu.Lock()
-		defer f.pool.mu.Unlock()
-		for at := range f.pool.held {
-			_, idle := at.sleeper.idleSince()
-			return !idle
-		}
-		return false
-	})
-	time.Sleep(50 * time.Millisecond)
+	waittest.Until(t, "a call under way", func() bool { return !idle() })
 	out, err := script(as(f, "p", "b"), 1, sayInitialize)
 	if err != nil || !strings.Contains(out, textFull) || !strings.Contains(out, "7602") {
 		t.Errorf("%v: %s", err, out)

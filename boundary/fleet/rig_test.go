@@ -79,6 +79,8 @@ func (p *inProcess) Close() error {
 	return err
 }
 
+var hung atomic.Int64 // calls that a toolServer does not answer
+
 // toolServer has a tool that repeats what it gets, and one of each other kind.
 func toolServer(name string, tools ...string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: name, Version: "1"}, &mcp.ServerOptions{
@@ -98,6 +100,7 @@ func toolServer(name string, tools ...string) *mcp.Server {
 					_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: 1, Message: "half of " + name})
 				}
 				if in.Text == "hang" {
+					hung.Add(1)
 					<-ctx.Done()
 					return nil, nil, ctx.Err()
 				}

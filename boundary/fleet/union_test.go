@@ -315,13 +315,14 @@ func TestUnionHang(t *testing.T) {
 		s := connect(t, opt, all(f, era))
 		ctx, stop := context.WithCancel(context.Background())
 		var wg sync.WaitGroup
+		before := hung.Load()
 		wg.Go(func() {
 			_, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "alpha_who", Arguments: map[string]any{"text": "hang"}})
 			if err == nil {
 				t.Error("no error of a call that hangs")
 			}
 		})
-		time.Sleep(50 * time.Millisecond)
+		waittest.Until(t, "the call hangs", func() bool { return hung.Load() > before })
 		for _, name := range []string{"alpha_who", "beta_who"} {
 			call(t, s, name, "x")
 		}
@@ -506,11 +507,15 @@ func TestUnionUpdates(t *testing.T) {
 // stuck is a front that its client does not read.
 type stuck struct {
 	wire.Conn
-	release chan struct{}
+	held, release chan struct{}
 }
 
 func (s *stuck) Write(ctx context.Context, out *wire.Message) error {
 	if out.Kind == wire.Notification {
+		select {
+		case s.held <- struct{}{}:
+		default:
+		}
 		select {
 		case <-s.release:
 		case <-ctx.Done():
@@ -524,9 +529,9 @@ func (s *stuck) Write(ctx context.Context, out *wire.Message) error {
 // the answers of others nor the end.
 func TestUnionFlood(t *testing.T) {
 	f := fleetOf(t, Options{}, player("p", "good"), inside("alpha", "who"))
-	release := make(chan struct{})
+	held, release := make(chan struct{}, 1), make(chan struct{})
 	s := connect(t, nil, func(ctx context.Context, c wire.Conn) error {
-		return f.ServeAll(ctx, Client{Conn: &stuck{c, release}})
+		return f.ServeAll(ctx, Client{Conn: &stuck{c, held, release}})
 	})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -534,7 +539,7 @@ func TestUnionFlood(t *testing.T) {
 			t.Errorf("flood: %v", err)
 		}
 	})
-	time.Sleep(100 * time.Millisecond)
+	<-held
 	for range 20 {
 		call(t, s, "alpha_who", "x")
 	}

@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // TestExportUp: a gateway writes what it decides as events of OCSF, without a word of a third party.
@@ -23,10 +24,11 @@ servers:
 `)
 	held := u.call(t, "demo", "whisper")
 	var lines []string
-	for limit := time.Now().Add(time.Minute); time.Now().Before(limit) && len(lines) < 2; time.Sleep(50 * time.Millisecond) {
+	waittest.Until(t, "two events are written", func() bool {
 		b, _ := os.ReadFile(path)
 		lines = strings.Split(strings.TrimSpace(string(b)), "\n")
-	}
+		return len(lines) >= 2
+	})
 	quarantined := false
 	for _, line := range lines {
 		var e struct {

@@ -14,6 +14,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/login"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // TestLoginOpensFile: the program that opens the browser gets the path of a file that only this user can read, and no part of
@@ -38,11 +39,11 @@ func TestLoginOpensFile(t *testing.T) {
 	address := "https://login.example/authorize?state=s3cret&code_challenge=ch4llenge&client_id=pellucid"
 	(&loginCmd{}).show(t.Context(), &env{Stderr: &said}, &page, "https://mcp.example/mcp", login.Prompt{Issuer: "https://login.example", URL: address})
 	var args []string
-	for end := time.Now().Add(30 * time.Second); args == nil && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if b, err := os.ReadFile(seen); err == nil {
-			args = strings.Split(strings.TrimSpace(string(b)), "\n")
-		}
-	}
+	waittest.Until(t, "the program has started", func() bool {
+		b, err := os.ReadFile(seen)
+		args = strings.Split(strings.TrimSpace(string(b)), "\n")
+		return err == nil
+	})
 	if len(args) != 2 || args[0] != "1" || strings.Contains(strings.Join(args, " "), "s3cret") || filepath.Dir(args[1]) != dir.Path() {
 		t.Fatalf("the program got %q", args)
 	}

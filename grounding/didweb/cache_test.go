@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // A site serves a document that can be exchanged.
@@ -142,9 +144,7 @@ func TestPerHost(t *testing.T) {
 	for range cap(reasons) - maxInLine { // these get no place in the line
 		counts[<-reasons]++
 	}
-	for asked.Load() < maxPerHost {
-		time.Sleep(time.Millisecond)
-	}
+	waittest.Until(t, "as many are asked as may be", func() bool { return asked.Load() >= maxPerHost })
 	time.Sleep(100 * time.Millisecond) // for one too many to come
 	close(release)
 	for range maxInLine {

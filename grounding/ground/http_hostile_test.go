@@ -214,13 +214,9 @@ func TestHTTPBusy(t *testing.T) {
 	for _, c := range conns {
 		c.Close()
 	}
-	for range 1500 {
-		if res = request(t, "POST", url+"/ground/attestations", "application/json", bytes.NewReader(numbered(t, 1))); res.StatusCode == 201 {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Errorf("there is no room again: %d", res.StatusCode)
+	waittest.Until(t, "there is room again", func() bool {
+		return request(t, "POST", url+"/ground/attestations", "application/json", bytes.NewReader(numbered(t, 1))).StatusCode == 201
+	})
 }
 
 // TestHTTPStop: a server that stops ends a stream between two batches, and its

@@ -14,11 +14,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // everybody is an Authenticator: the token is the scopes.
@@ -243,10 +243,9 @@ func TestHTTPStoreGone(t *testing.T) {
 	if !strings.Contains(answer, string(ground.Unavailable)) || !strings.Contains(answer, `"isError":true`) {
 		t.Errorf("query: %s", answer)
 	}
-	time.Sleep(1100 * time.Millisecond) // an answer of the store is believed for a second
-	if res := request(t, "GET", url+"/readyz", "", nil); res.StatusCode != 503 {
-		t.Errorf("not ready: %d", res.StatusCode)
-	}
+	waittest.Until(t, "it is not ready", func() bool { // an answer of the store is believed for a second
+		return request(t, "GET", url+"/readyz", "", nil).StatusCode == 503
+	})
 	if res := request(t, "GET", url+"/healthz", "", nil); res.StatusCode != 200 {
 		t.Errorf("health: %d", res.StatusCode)
 	}
@@ -308,7 +307,9 @@ func TestHTTPStream(t *testing.T) {
 // request goes on; what breaks off in a line is not taken for one.
 func TestHTTPStreamLive(t *testing.T) {
 	a := newAdapter(t, ground.Options{Now: testClock})
-	url := serveHTTP(t, a, ground.HTTPOptions{Auth: everybody{}}) + "/ground/attestations"
+	srv := httptest.NewServer(a.Handler(ground.HTTPOptions{Auth: everybody{}}))
+	defer srv.Close()
+	url := srv.URL + "/ground/attestations"
 	r, w := io.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -348,7 +349,7 @@ func TestHTTPStreamLive(t *testing.T) {
 	w.Write(cut) // the whole document, but not the end of its line
 	cancel()
 	w.CloseWithError(errors.New("gone"))
-	time.Sleep(200 * time.Millisecond)
+	srv.Close() // waits for the end of the request
 	if _, err := a.Attestation(t.Context(), hash); !errors.Is(err, ground.NotFound) {
 		t.Errorf("what broke off was taken: %v", err)
 	}

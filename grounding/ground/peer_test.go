@@ -121,12 +121,18 @@ func TestFollowResumes(t *testing.T) {
 func TestFederation(t *testing.T) {
 	const n = 4
 	stores, adapters := make([]*storage.Store, n), make([]*ground.Adapter, n)
-	urls := make([]string, n)
+	urls, asked := make([]string, n), make([]atomic.Int64, n)
 	issuer := []string{validator(t, "issuer").DID()}
 	for i := range n {
 		stores[i] = openStore(t)
 		adapters[i] = newAdapter(t, ground.Options{Store: stores[i], Now: testClock, Issuers: issuer})
-		urls[i] = serve(t, adapters[i]).URL
+		feed := adapters[i].FeedHandler()
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			feed.ServeHTTP(w, r)
+			asked[i].Add(1)
+		}))
+		defer srv.Close()
+		urls[i] = srv.URL
 	}
 	all := sayings(5 * n)
 	for i := range n {
@@ -140,7 +146,10 @@ func TestFederation(t *testing.T) {
 	for i := range n {
 		waittest.Until(t, "everybody has everything", func() bool { return total(stores[i]) == 6*n })
 	}
-	time.Sleep(20 * soon)
+	for i := range n { // by each of its two followers more than once
+		before := asked[i].Load()
+		waittest.Until(t, "the feed is asked for again", func() bool { return asked[i].Load() > before+20 })
+	}
 	want := map[string]consensus.Status{}
 	for _, h := range hashes(t, stores[0]) {
 		if hash, _ := attest.ParseHash(h); true {

@@ -231,22 +231,19 @@ func TestSealSpent(t *testing.T) {
 	}
 	for id, tt := range map[int]struct{ inputs, want string }{5: {yes, `"paid":5`}, 6: {no, errState.text}} {
 		f.say(t, retry(id, state, tt.inputs))
-		go ping(id + 10)
+		var pinged sync.WaitGroup
+		pinged.Go(func() { ping(id + 10) })
 		if out := <-f.out; !strings.Contains(string(out.Append(nil)), tt.want) || !strings.Contains(string(out.Append(nil)), fmt.Sprintf(`"id":%d,`, id)) {
 			t.Errorf("retry %d gets %s", id, out.Append(nil))
 		}
-		for range 200 { // until ping has read
-			time.Sleep(time.Millisecond)
-		}
+		pinged.Wait()
 	}
 	state = given(30)
 	f.say(t, retry(31, state, yes))
 	read(t, c)
 	f.say(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":31}}`)
 	read(t, c)
-	for range 200 {
-		time.Sleep(time.Millisecond)
-	}
+	ping(33)
 	f.say(t, retry(32, state, yes))
 	if m := read(t, c); m.ID != wire.IntID(32) {
 		t.Errorf("after it was withdrawn: %s", m.Append(nil))

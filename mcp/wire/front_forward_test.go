@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -118,11 +119,10 @@ func TestForwarderDrop(t *testing.T) {
 	if b.f.Sessions() != 1 {
 		t.Fatal("no session")
 	}
-	for end := time.Now().Add(time.Minute); b.f.Sessions() != 0; time.Sleep(time.Millisecond) {
-		if b.f.DropIf(func(other string) bool { return other == id }); time.Now().After(end) { // the answer to initialize may still be written
-			t.Fatal("the session is still here")
-		}
-	}
+	waittest.Until(t, "the session is dropped", func() bool { // the answer to initialize may still be written
+		b.f.DropIf(func(other string) bool { return other == id })
+		return b.f.Sessions() == 0
+	})
 	_ = v
 }
 

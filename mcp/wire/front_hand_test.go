@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // taking is a bench whose sessions' messages go to take, and whose ends go to the channel that is
@@ -97,11 +99,11 @@ func TestFrontSlowReceiver(t *testing.T) {
 	leave()
 	resp.Body.Close()
 	s := b.f.all()[0]
-	for still := true; still; time.Sleep(time.Millisecond) {
+	waittest.Until(t, "the request is no longer awaited", func() bool {
 		s.mu.Lock()
-		still = len(s.pending) > 0
-		s.mu.Unlock()
-	}
+		defer s.mu.Unlock()
+		return len(s.pending) == 0
+	})
 	if len(cancelled) > 0 {
 		t.Error("cancelled in the midst of the request")
 	}
@@ -187,11 +189,9 @@ func TestFrontRests(t *testing.T) {
 			t.Fatal(w.Code)
 		}
 	}
-	for tries := 0; runtime.NumGoroutine() > before && tries < 1000; tries++ {
-		time.Sleep(time.Millisecond) // of earlier tests
-	}
-	if after := runtime.NumGoroutine(); after > before || front.Sessions() != n {
-		t.Errorf("%d goroutines for %d sessions", after-before, front.Sessions())
+	waittest.Until(t, "the sessions have no goroutine", func() bool { return runtime.NumGoroutine() <= before })
+	if front.Sessions() != n {
+		t.Errorf("%d sessions, want %d", front.Sessions(), n)
 	}
 	if err := front.Shutdown(t.Context()); err != nil || front.live.Load() != 0 {
 		t.Errorf("%v; %d are served", err, front.live.Load())

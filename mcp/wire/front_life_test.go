@@ -11,13 +11,25 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
+
+// rested makes a session one in which nothing has happened for longer than in fact.
+func (b *bench) rested(id, principal string, longer time.Duration) {
+	b.t.Helper()
+	s := b.f.lookup(id, principal)
+	waittest.Until(b.t, "the session rests", func() bool { _, rests := s.rests(); return rests }) // its first answer is here before the exchange has left
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.touched = s.touched.Add(-longer)
+}
 
 // TestFrontSessions: there is room for so many, and those that rest make room.
 func TestFrontSessions(t *testing.T) {
 	b := newBench(t, func(o *FrontOptions) { o.Sessions = 2 })
 	_, first := b.begin("2025-11-25", "X-Principal", "ada")
-	time.Sleep(5 * time.Millisecond)
+	b.rested(first, "ada", time.Millisecond)
 	_, second := b.begin("2025-11-25", "X-Principal", "ada")
 	// Nobody makes room for a stranger so soon.
 	if resp := b.post(initializeBody, "X-Principal", "bob"); resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
@@ -25,6 +37,7 @@ func TestFrontSessions(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	listen := b.do(ctx, http.MethodGet, "", "Mcp-Session-Id", first, "X-Principal", "ada")
+	b.rested(second, "ada", 0)
 	b.begin("2025-11-25", "X-Principal", "ada")
 	stop()
 	listen.Body.Close()
@@ -40,15 +53,7 @@ func TestFrontSessions(t *testing.T) {
 // however long they rest; who has none gets room from whoever has most.
 func TestFrontHoarder(t *testing.T) {
 	b := newBench(t, func(o *FrontOptions) { o.Sessions = 3 })
-	rested := func(id, principal string) {
-		s := b.f.lookup(id, principal)
-		for _, still := s.rests(); !still; _, still = s.rests() {
-			time.Sleep(time.Millisecond) // its first answer is here before the exchange has left
-		}
-		s.mu.Lock()
-		s.touched = s.touched.Add(-2 * strangerRest)
-		s.mu.Unlock()
-	}
+	rested := func(id, principal string) { b.rested(id, principal, 2*strangerRest) }
 	_, quiet := b.begin("2025-11-25", "X-Principal", "ada")
 	rested(quiet, "ada")
 	var last string
@@ -71,9 +76,11 @@ func TestFrontIdle(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	listen := b.do(ctx, http.MethodGet, "", "Mcp-Session-Id", id)
-	b.f.opt.Idle = 500 * time.Millisecond // now that its client listens: it could have ended before
-	v.s.again(b.f.opt.Idle)
-	time.Sleep(1200 * time.Millisecond)
+	b.f.opt.Idle = 100 * time.Millisecond // now that its client listens: it could have ended before
+	v.s.mu.Lock()
+	v.s.touched = v.s.touched.Add(-time.Minute)
+	v.s.mu.Unlock()
+	v.s.checkIdle()
 	if b.f.Sessions() != 1 {
 		t.Error("ended while its client listened")
 	}
@@ -101,9 +108,7 @@ func TestFrontShutdown(t *testing.T) {
 	}()
 	done := make(chan error, 1)
 	go func() { done <- b.f.Shutdown(t.Context()) }()
-	for !b.f.isDraining() {
-		time.Sleep(time.Millisecond)
-	}
+	waittest.Until(t, "the Front ends", b.f.isDraining)
 	for _, body := range []string{initializeBody, strings.Replace(listBody, "7", "8", 1)} {
 		headers := []string{"Mcp-Session-Id", id}
 		if body == initializeBody {

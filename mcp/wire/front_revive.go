@@ -410,9 +410,12 @@ func (x *exchange) finishSession(id string) *rejection {
 		}
 	}
 	x.f.mu.Lock()
-	r := x.f.reviving[id]
+	r, begun := x.f.reviving[id], x.f.sessions[id]
 	x.f.mu.Unlock()
 	if r != nil {
+		if begun != nil && begun.Principal == x.principal {
+			begun.Close() // its server may take a minute to answer
+		}
 		go func() {
 			if <-r.done; r.s != nil {
 				r.s.Close()

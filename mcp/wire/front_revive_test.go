@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // ledgerOfSessions is a Registry that outlives the Fronts of a test, as a store does.
@@ -199,8 +201,8 @@ func TestReviveEnded(t *testing.T) {
 	session := []string{"Mcp-Session-Id", id}
 	slow := &slowEnd{l, make(chan struct{}), make(chan struct{})}
 	two := newBench(t, func(o *FrontOptions) { o.Registry = slow })
-	var client sync.WaitGroup
-	client.Go(func() {
+	var client, end sync.WaitGroup
+	end.Go(func() {
 		if resp := two.do(t.Context(), http.MethodDelete, "", session...); resp.StatusCode != http.StatusNoContent {
 			t.Errorf("DELETE: %d", resp.StatusCode)
 		}
@@ -210,10 +212,11 @@ func TestReviveEnded(t *testing.T) {
 	v := two.next()
 	m := v.read() // initialize, which is not answered
 	close(slow.end)
-	client.Wait()
+	end.Wait()
 	if two.f.Sessions() != 0 || m.Method != methodInitialize {
 		t.Errorf("%d sessions after %s", two.f.Sessions(), m.Method)
 	}
+	client.Wait()
 }
 
 // TestReviveLater: what keeps a session from coming back ends the request, and not the session.
@@ -371,9 +374,7 @@ func TestShutdownKeepsSessions(t *testing.T) {
 	defer stop()
 	shut := make(chan error)
 	go func() { shut <- one.f.Shutdown(ctx) }()
-	for !one.f.isDraining() {
-		time.Sleep(time.Millisecond)
-	}
+	waittest.Until(t, "the process ends", one.f.isDraining)
 	quick := one.postTo(v, `{"jsonrpc":"2.0","id":8,"method":"tools/list"}`, session, func(m *Message) { v.result(m, `{"tools":[]}`) })
 	if body := all(t, quick); !strings.Contains(body, `"tools":[]`) {
 		t.Errorf("a request during the shutdown: %q", body)

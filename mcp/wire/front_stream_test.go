@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // TestFrontResume: a client that lost a stream gets what it missed of it, of no
@@ -34,7 +36,16 @@ func TestFrontResume(t *testing.T) {
 	last, _, _ := strings.Cut(first[0], " ")
 	cut()
 	resp.Body.Close()
-	time.Sleep(20 * time.Millisecond)
+	waittest.Until(t, "the response that was cut off has ended", func() bool {
+		v.s.mu.Lock()
+		defer v.s.mu.Unlock()
+		for _, st := range v.s.streams {
+			if st.turn != 0 {
+				return false
+			}
+		}
+		return true
+	})
 	v.notify(m.ID, "second")
 	// The other stream's message is not this one's.
 	go func() { o := v.read(); v.notify(o.ID, "other"); v.result(o, `{"other":1}`) }()

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -199,12 +200,7 @@ func TestHTTPLegacySession(t *testing.T) {
 	start(t, c)
 	send(t, c, request(2, "tools/list"))
 	receive(t, c)
-	for range 100 {
-		if srv.seen("GET session=s-1 version=2025-06-18 event= mcp-method=") {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	waittest.Until(t, "the client listens", func() bool { return srv.seen("GET session=s-1 version=2025-06-18 event= mcp-method=") })
 	c.Close()
 	for _, want := range []string{
 		"POST initialize session= version= event= mcp-method=",

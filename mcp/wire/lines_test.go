@@ -241,6 +241,17 @@ func TestLinesWriteDoesNotInterleave(t *testing.T) {
 	}
 }
 
+// A noting is a context that tells when it is waited for.
+type noting struct {
+	context.Context
+	asked chan struct{}
+}
+
+func (n *noting) Done() <-chan struct{} {
+	n.asked <- struct{}{}
+	return n.Context.Done()
+}
+
 // A peer that stops reading holds up neither a context, nor Close, nor a second writer's context.
 func TestLinesPeerStopsReading(t *testing.T) {
 	r, w, err := os.Pipe()
@@ -258,8 +269,9 @@ func TestLinesPeerStopsReading(t *testing.T) {
 		cancel()
 	}
 	errs := make(chan error)
-	go func() { errs <- l.Write(context.Background(), big) }()
-	time.Sleep(10 * time.Millisecond)
+	waits := &noting{Context: context.Background(), asked: make(chan struct{}, 9)}
+	go func() { errs <- l.Write(waits, big) }()
+	<-waits.asked
 	began := time.Now()
 	if err := l.Close(); err != nil {
 		t.Errorf("Close = %v", err)

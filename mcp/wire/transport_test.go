@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // TestPool: Conns that share a Pool share its connections, the end of one does not end
@@ -60,9 +62,7 @@ func TestPool(t *testing.T) {
 		t.Errorf("%d connections, want 1", n)
 	}
 	Pull(last).Close() // which waits for the end
-	for closed.Load() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	waittest.Until(t, "the connection is closed", func() bool { return closed.Load() > 0 })
 }
 
 // TestRelated: what comes on a request's stream says which request that is.

@@ -17,6 +17,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // TestHostile: every fault of an endpoint ends with its code, in time, within
@@ -274,16 +275,21 @@ func TestCircuit(t *testing.T) {
 	if s.Requests() != 2 {
 		t.Errorf("%d requests", s.Requests())
 	}
-	time.Sleep(5100 * time.Millisecond)
-	if got := ask(); got != llm.CodeServer {
+	trial := func() (got llm.Code) {
+		waittest.Until(t, "there is a trial", func() bool { got = ask(); return got != llm.CodeCircuitOpen })
+		return got
+	}
+	if got := trial(); got != llm.CodeServer {
 		t.Errorf("the trial: %q", got)
 	}
 	if got := ask(); got != llm.CodeCircuitOpen {
 		t.Errorf("after a trial that failed: %q", got)
 	}
 	set(llmtest.Reply{Text: "OK"})
-	time.Sleep(5100 * time.Millisecond)
-	for range 3 {
+	if got := trial(); got != "" {
+		t.Errorf("the trial when it is up: %q", got)
+	}
+	for range 2 {
 		if got := ask(); got != "" {
 			t.Errorf("when it is up: %q", got)
 		}

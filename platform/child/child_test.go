@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"go.uber.org/goleak"
 )
 
@@ -163,13 +164,7 @@ func alive(pid int) bool {
 
 func gone(t *testing.T, pid int) {
 	t.Helper()
-	for range 1500 {
-		if !alive(pid) {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Errorf("process %d still lives", pid)
+	waittest.Until(t, fmt.Sprintf("process %d has ended", pid), func() bool { return !alive(pid) })
 }
 
 func pidOf(t *testing.T, s string) int {
@@ -370,12 +365,7 @@ func TestStderrIsEscaped(t *testing.T) {
 	p := start(t, "stderr", Command{Stderr: got.add})
 	p.Exit()
 	want := []string{"plain", `\x1b[31mred\u202e\xff\\`, "unended"}
-	for range 3000 {
-		if len(got.get()) == len(want) {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	waittest.Until(t, "every line came", func() bool { return len(got.get()) >= len(want) })
 	if !slices.Equal(got.get(), want) {
 		t.Errorf("stderr = %q, want %q", got.get(), want)
 	}
@@ -387,12 +377,10 @@ func TestStderrFlood(t *testing.T) {
 	began := time.Now()
 	within(t, 30*time.Second, "a flooding child", func() { p.Exit() })
 	var all []string
-	for range 3000 { // the last line comes once the pipe has been silent
-		if all = got.get(); len(all) >= stderrBurst && strings.HasSuffix(all[len(all)-1], "]") {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	waittest.Until(t, "the last line, which comes once the pipe has been silent", func() bool {
+		all = got.get()
+		return len(all) >= stderrBurst && strings.HasSuffix(all[len(all)-1], "]")
+	})
 	if len(all) < stderrBurst || float64(len(all)) > stderrBurst+400+stderrRate*time.Since(began).Seconds() {
 		t.Errorf("%d lines came through", len(all))
 	}

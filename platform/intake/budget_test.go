@@ -7,12 +7,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
 // TestBudget: never more is out than there is, one who has much does not keep another
 // waiting for ever, what is longer than all gets all, and a wait ends with its context.
-func TestBudget(t *testing.T) {
+func TestBudget(t *testing.T) { synctest.Test(t, testBudget) }
+
+func testBudget(t *testing.T) {
 	b := NewBudget(100)
 	var out, most atomic.Int64
 	var work sync.WaitGroup

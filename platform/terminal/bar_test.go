@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -31,7 +32,9 @@ func TestBarText(t *testing.T) {
 	}
 }
 
-func TestBar(t *testing.T) {
+func TestBar(t *testing.T) { synctest.Test(t, testBar) }
+
+func testBar(t *testing.T) {
 	var out bytes.Buffer // read once Done has ended its writer
 	b := newBar(&out, "import", 2)
 	b.At(1, "\u202e1 row")

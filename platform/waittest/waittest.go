@@ -9,9 +9,9 @@ import (
 )
 
 // patience is long: a test must not depend on the speed of its machine.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
-// Until waits until ok returns true, and fails the test if it does not within a minute.
+// Until waits until ok returns true, and fails the test if it does not within two minutes.
 // what says in the failure what was waited for.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()

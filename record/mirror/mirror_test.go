@@ -18,6 +18,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/platform/bucket"
 	"github.com/pellucid-mcp/pellucid/platform/sigv4"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/ledger/ledgertest"
 	"github.com/pellucid-mcp/pellucid/record/mirror"
@@ -105,14 +106,14 @@ func s3Server(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if c, err := net.Dial("tcp", addr); err == nil {
+	waittest.Until(t, "gofakes3 listens", func() bool {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
 			c.Close()
-			return "http://" + addr
 		}
-	}
-	t.Fatal("gofakes3 does not listen")
-	return ""
+		return err == nil
+	})
+	return "http://" + addr
 }
 
 // TestMirror: a copy has every file, byte for byte and with its headers, the checkpoint last; what is

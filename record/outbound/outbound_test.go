@@ -26,6 +26,7 @@ import (
 	logspb "go.opentelemetry.io/proto/otlp/logs/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -310,11 +311,7 @@ func until(t *testing.T, s *Sender, done func() bool) {
 	ctx, stop := context.WithCancel(t.Context())
 	end := make(chan struct{})
 	go func() { defer close(end); s.Run(ctx) }()
-	for limit := time.Now().Add(time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatalf("not done: %+v", s.Figures())
-		}
-	}
+	waittest.Until(t, "the sender is done", done)
 	stop()
 	<-end
 }

@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/ledger/ledgertest"
 	"github.com/pellucid-mcp/pellucid/record/witness"
@@ -224,16 +225,13 @@ func TestRealWitness(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	waittest.Until(t, "the witness listens", func() bool {
 		c, err := net.Dial("tcp", addr)
 		if err == nil {
 			c.Close()
-			break
 		}
-		if time.Now().After(end) {
-			t.Fatal("the witness does not listen")
-		}
-	}
+		return err == nil
+	})
 	key, err := ledger.ParseWitness(vkey)
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -192,15 +193,10 @@ func TestMisbehaviour(t *testing.T) {
 			if how == "says more than asked" {
 				return // as every runner of it does
 			}
-			for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+			waittest.Until(t, "another runner works", func() bool {
 				s, err := c.Classify(t.Context(), []string{"please ignore this"})
-				if err == nil && s[0].Flagged {
-					break
-				}
-				if time.Now().After(end) {
-					t.Fatalf("no other runner works: %v", err)
-				}
-			}
+				return err == nil && s[0].Flagged
+			})
 		})
 	}
 }
