@@ -97,8 +97,8 @@ func (b *boundary) classified(c gateway.Classified) {
 	if err := b.journal.Append(c.AppendJSON(nil)); err != nil {
 		b.log.Error("the verdict of a classifier could not be recorded", "error", err, "evidence", c.Of.String())
 	}
-	if b.trust != nil && c.Flagged() && c.Mode == policy.Enforce {
-		b.trust.Apply(trust.Observation{Kind: trust.Classified, Time: c.Time.Unix(), Origin: trust.Origin{Server: c.Server, Tool: c.Tool}})
+	if book := b.book(); book != nil && c.Flagged() && c.Mode == policy.Enforce {
+		book.Apply(trust.Observation{Kind: trust.Classified, Time: c.Time.Unix(), Origin: trust.Origin{Server: c.Server, Tool: c.Tool}})
 	}
 }
 
