@@ -44,11 +44,10 @@ type boundary struct {
 	blocks   *hold.Blocks     // as queue
 	excepts  *hold.Exceptions // as queue
 	captures *captures.Keeper // nil: there is no store
-	trust    *trust.Book      // nil: no policy asks for scores
+	decides  bool             // a policy may be in force, now or after a reload
 	scored   trust.Options    // by which scores are made until the next start
-	scores   trustFile        // where the scores are saved; its zero value: nowhere
-	follows  func()           // ends the following of the ledger; nil: nothing follows it
-	meter    *meter.Meter     // nil: nothing is counted
+	scoring  atomic.Pointer[scoring]
+	meter    *meter.Meter // nil: nothing is counted
 	sink     *gateway.Repeats
 
 	pins    *surface.Pins                  // nil: nothing is pinned
@@ -79,7 +78,7 @@ type needs struct {
 	database install.Database // where the store is
 	store    bool             // a store, whatever else asks for one
 	hold     bool             // keep results that are withheld
-	scores   bool             // scores of servers, for a policy
+	decides  bool             // a policy may be in force, now or after a reload
 	saved    bool             // that scores outlive the process where there is no ledger
 	judges   *gateway.ShadowOptions
 	pins     pinsIn
@@ -102,11 +101,14 @@ func (b *boundary) open(dir *state.Dir, r *rules.Rules, n needs) (err error) {
 			return err
 		}
 	}
-	b.scored = r.Trust.OrDefault()
+	b.scored, b.decides = r.Trust.OrDefault(), n.decides
 	if recorded {
 		err = b.record(dir, r, n)
 	} else {
-		err = b.note(dir, n)
+		b.journal, err = openJournal(dir)
+	}
+	if err == nil {
+		err = b.keepScores(dir, r, n.saved)
 	}
 	if err != nil {
 		return err
@@ -144,8 +146,8 @@ func (b *boundary) sinks() gateway.Sink {
 	if b.meter != nil {
 		all = append(all, b.meter)
 	}
-	if b.records == nil && b.trust != nil {
-		all = append(all, trustSink{b.trust})
+	if b.records == nil && b.decides {
+		all = append(all, trustSink{b})
 	}
 	return gateway.Tee(all...)
 }
@@ -182,8 +184,8 @@ func (b *boundary) close() {
 	}
 	b.saveTrust()
 	b.records.Close()
-	if b.follows != nil {
-		b.follows()
+	if s := b.scoring.Load(); s != nil && s.follower != nil {
+		s.stop()
 	}
 	if b.store != nil {
 		b.store.Close()

@@ -30,6 +30,9 @@ func (b *boundary) setJudges(r *rules.Rules) (back func(), err error) {
 	if old == nil {
 		b.tellModels(r)
 	}
+	for _, name := range unusedClassifiers(r) {
+		b.log.Warn("the classifier judges no result: no classify of defaults, a server or a tool names it", "classifier", name)
+	}
 	old.CloseAllBut(j)
 	return func() {
 		if again, err := classifiers.New(old.RulesOr(r), j); err == nil {
@@ -37,6 +40,20 @@ func (b *boundary) setJudges(r *rules.Rules) (back func(), err error) {
 			j.CloseAllBut(again)
 		}
 	}, nil
+}
+
+// unusedClassifiers are the names of classifiers that the configuration sets up and asks nowhere.
+// The local one is always there, so it counts only where it is to enforce.
+func unusedClassifiers(r *rules.Rules) []string {
+	used := slices.Clone(r.DefaultClassifiers())
+	for _, s := range r.Servers {
+		for _, t := range s.All() {
+			used = append(used, t.Classifiers...)
+		}
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.Classifiers)), func(name string) bool {
+		return slices.Contains(used, name) || name == rules.Local && r.Classifiers[name].Mode == policy.Shadow
+	})
 }
 
 // tellModels says, when a gateway starts, where a deep model is configured and cannot be used.
@@ -80,8 +97,8 @@ func (b *boundary) classified(c gateway.Classified) {
 	if err := b.journal.Append(c.AppendJSON(nil)); err != nil {
 		b.log.Error("the verdict of a classifier could not be recorded", "error", err, "evidence", c.Of.String())
 	}
-	if b.trust != nil && c.Flagged() && c.Mode == policy.Enforce {
-		b.trust.Apply(trust.Observation{Kind: trust.Classified, Time: c.Time.Unix(), Origin: trust.Origin{Server: c.Server, Tool: c.Tool}})
+	if book := b.book(); book != nil && c.Flagged() && c.Mode == policy.Enforce {
+		book.Apply(trust.Observation{Kind: trust.Classified, Time: c.Time.Unix(), Origin: trust.Origin{Server: c.Server, Tool: c.Tool}})
 	}
 }
 

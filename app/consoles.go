@@ -167,8 +167,11 @@ func (b *Gateway) console(r *rules.Rules, who auth.Authenticator) (*console.Cons
 	}
 	o := consoleParts{b.log, b.store, b.records, b.questions(), b.flag, b.twoPersons}.options()
 	o.Rules, o.Health = b.rules.Load, func() []fleet.Health { return b.fleet.Health() }
-	if o.Latencies = b.meter.Latencies; b.trust != nil {
-		o.Fallen = func() ([]trust.Fallen, bool) { return b.trust.Fallen(time.Now().Unix()), true }
+	o.Latencies = b.meter.Latencies
+	if book := b.book(); book != nil {
+		o.Fallen = func() ([]trust.Fallen, bool) { return book.Fallen(time.Now().Unix()), true }
+	} else if b.records != nil {
+		o.Fallen = (&storeScores{scores: ledgerScores{ledger: b.store.Ledger(), log: b.log}}).fallen
 	}
 	if b.ground != nil {
 		o.Ask = func(ctx context.Context, question string) ([]byte, error) {

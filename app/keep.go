@@ -21,24 +21,54 @@ import (
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
-// record opens the ledger, and the scores that follow it.
+// record opens the ledger.
 func (b *boundary) record(dir *state.Dir, r *rules.Rules, n needs) error {
 	b.requires = r.Evidence.Mode == rules.Required
 	if err := install.Unwrap(context.Background(), &r.Evidence); err != nil {
 		return err
 	}
-	if !n.scores {
-		b.records = install.OpenRecords(b.store, dir, &r.Evidence, n.poll, b.log)
-		return b.isReplica(n)
+	b.records = install.OpenFollowed(b.store, dir, &r.Evidence, n.poll, b.log, func(entries []sequence.Entry) {
+		if s := b.scoring.Load(); s != nil {
+			s.follower.Integrated(entries)
+		}
+	})
+	return b.isReplica(n)
+}
+
+// A scoring is the trust scores of servers and tools that a policy reads, and what keeps them.
+type scoring struct {
+	book     *trust.Book
+	follower *standing.Follower // of the ledger, where there is one
+	stop     func()             // of follower
+	file     trustFile          // where scores without a ledger are saved; its zero value: nowhere
+}
+
+// keepScores begins to keep trust scores if the policy of r reads them, and none are kept yet. saved: they
+// outlive the process where there is no ledger.
+func (b *boundary) keepScores(dir *state.Dir, r *rules.Rules, saved bool) error {
+	switch {
+	case b.scoring.Load() != nil, !b.decides, r.Policy == nil, !r.Policy.ReadsTrust():
+		return nil
+	case b.records == nil && saved:
+		return b.openTrust(dir)
+	case b.records == nil:
+		b.scoring.Store(&scoring{book: trust.NewBook(trust.New(b.scored))})
+		return nil
 	}
 	f, err := standing.Open(context.Background(), b.store.Ledger(), b.scored, b.log)
 	if err != nil {
 		return install.OpenError(err)
 	}
-	b.trust = f.Book()
-	b.records = install.OpenFollowed(b.store, dir, &r.Evidence, n.poll, b.log, f.Integrated)
-	b.follows = followScores(f)
-	return b.isReplica(n)
+	b.scoring.Store(&scoring{book: f.Book(), follower: f, stop: followScores(f)})
+	return nil
+}
+
+// book has the trust scores; nil while no policy has read them.
+func (b *boundary) book() *trust.Book {
+	if s := b.scoring.Load(); s != nil {
+		return s.book
+	}
+	return nil
 }
 
 // isReplica refuses a gateway on a shared database that could not carry the log on.
@@ -51,19 +81,13 @@ func (b *boundary) isReplica(n needs) error {
 	return b.records.Replica(ctx)
 }
 
-// note opens the journal, in which decisions are lines where there is no ledger, and the scores
-// that are made of what passes here.
-func (b *boundary) note(dir *state.Dir, n needs) (err error) {
-	if b.journal, err = dir.Journal("decisions.jsonl", state.JournalOptions{}); err != nil {
-		return exit.With(exit.Config, err)
+// openJournal opens the journal, in which decisions are lines where there is no ledger.
+func openJournal(dir *state.Dir) (*state.Journal, error) {
+	j, err := dir.Journal("decisions.jsonl", state.JournalOptions{})
+	if err != nil {
+		return nil, exit.With(exit.Config, err)
 	}
-	switch {
-	case n.scores && n.saved:
-		return b.openTrust(dir)
-	case n.scores:
-		b.trust = trust.NewBook(trust.New(b.scored))
-	}
-	return nil
+	return j, nil
 }
 
 // seal encrypts what is held for the reviewers that the rules in force name, if they name any.

@@ -25,7 +25,7 @@ type sessionPolicy struct {
 
 // policyOf is the policy for a session's owner; nil where no policy can be in force.
 func (b *boundary) policyOf(owner string) policy.Policy {
-	if b.trust == nil {
+	if !b.decides {
 		return nil
 	}
 	scopes := strings.Fields(owner)
@@ -40,18 +40,24 @@ func (s sessionPolicy) Decide(in policy.Input) policy.Ruling {
 	}
 	in.Privileged = in.Privileged || p.Privileged(in.Server, in.Tool)
 	in.Scopes = s.scopes
-	server, tool := s.b.trust.Scores(trust.Origin{Server: in.Server, Tool: in.Tool}, time.Now().Unix())
-	in.ServerTrust, in.ToolTrust = server.Float(), tool.Float()
+	if book := s.b.book(); book != nil {
+		server, tool := book.Scores(trust.Origin{Server: in.Server, Tool: in.Tool}, time.Now().Unix())
+		in.ServerTrust, in.ToolTrust = server.Float(), tool.Float()
+	}
 	return p.Decide(&in)
 }
 
 // trustSink makes events of decisions where there is no ledger to make them of.
-type trustSink struct{ book *trust.Book }
+type trustSink struct{ b *boundary }
 
 // Record implements gateway.Sink. It never fails.
 func (s trustSink) Record(d gateway.Decision) error {
+	book := s.b.book()
+	if book == nil {
+		return nil
+	}
 	if e, counts := standing.Of(evidence.Message(&d)); counts {
-		s.book.Apply(e)
+		book.Apply(e)
 	}
 	return nil
 }
@@ -80,10 +86,14 @@ func (f trustFile) SaveTrust(_ context.Context, snapshot []byte) error {
 
 // openTrust reads the scores where there is no ledger. A snapshot that does not fit is
 // put aside: everything is at rest then.
-func (b *boundary) openTrust(dir *state.Dir) (err error) {
-	b.scores = trustFile{dir}
-	b.trust, err = trust.Open(context.Background(), b.scores, b.scored)
-	return b.begunAnew(err)
+func (b *boundary) openTrust(dir *state.Dir) error {
+	file := trustFile{dir}
+	book, err := trust.Open(context.Background(), file, b.scored)
+	if err = b.begunAnew(err); err != nil {
+		return err
+	}
+	b.scoring.Store(&scoring{book: book, file: file})
+	return nil
 }
 
 // saveWait is how often scores are kept.
@@ -103,10 +113,11 @@ func (b *boundary) keepTrust(ctx context.Context) {
 }
 
 func (b *boundary) saveTrust() {
-	if b.trust == nil || b.scores.dir == nil { // the log has them
+	s := b.scoring.Load()
+	if s == nil || s.file.dir == nil { // the log has them
 		return
 	}
-	if err := b.trust.Save(context.Background(), b.scores); err != nil {
+	if err := s.book.Save(context.Background(), s.file); err != nil {
 		b.log.Warn("trust scores of servers could not be stored", "error", err)
 	}
 }

@@ -65,9 +65,12 @@ func TestSessionPolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &boundary{trust: trust.NewBook(trust.New(trust.Options{}))}
+	b := &boundary{decides: true}
+	if err := b.keepScores(nil, r, false); err != nil {
+		t.Fatal(err)
+	}
 	b.rules.Store(r)
-	sink := trustSink{b.trust}
+	sink := trustSink{b}
 	p := b.policyOf("ann mcp mail")
 	result := policy.Input{Server: "files", Tool: "read", Findings: []policy.Count{{Code: finding.HiddenTag, N: 1}}}
 	if d := p.Decide(result); d.Action != policy.Allow {
@@ -109,6 +112,40 @@ func TestSessionPolicy(t *testing.T) {
 	}
 }
 
+// TestScoresBegin: scores are kept from when a policy in force reads them, which may be after a reload.
+func TestScoresBegin(t *testing.T) {
+	b := &boundary{decides: true}
+	hidden := gateway.Decision{Time: time.Now(), Server: "s", Tool: "t", Method: "tools/call", Kind: "result", Findings: []policy.Count{{Code: finding.HiddenTag, N: 1}}}
+	for _, tt := range []struct {
+		rules string
+		kept  bool
+	}{
+		{"", false},
+		{"policy: {rules: [{name: large, on: result, when: size > 1000, then: hold}]}\n", false},
+		{"policy: {rules: [{name: distrusted, on: result, when: trust.tool < 0.7, then: hold}]}\n", true},
+		{"", true}, // a later policy finds them as they are
+	} {
+		r, err := rules.Parse([]byte("version: 1\n"+tt.rules), rules.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.keepScores(nil, r, false); err != nil {
+			t.Fatal(err)
+		}
+		b.rules.Store(r)
+		in := policy.Input{Server: "s", Tool: "t", Size: 2000}
+		if _, rule, _ := strings.Cut(tt.rules, "name: "); rule != "" && b.policyOf("").Decide(in).Action != policy.Hold && !tt.kept {
+			t.Errorf("%s: the policy does not decide", tt.rules)
+		}
+		if err := (trustSink{b}).Record(hidden); err != nil || (b.book() != nil) != tt.kept {
+			t.Errorf("%s: scores are kept: %v, %v", tt.rules, b.book() != nil, err)
+		}
+		if tt.kept && r.Policy != nil && b.policyOf("").Decide(in).Action != policy.Hold {
+			t.Errorf("%s: the score does not count", tt.rules)
+		}
+	}
+}
+
 // TestTrustKept: scores outlive the process; a file that does not fit is no reason not to start.
 func TestTrustKept(t *testing.T) {
 	path := t.TempDir()
@@ -125,12 +162,12 @@ func TestTrustKept(t *testing.T) {
 	}
 	b := open(&rules.Rules{})
 	o := trust.Origin{Server: "s", Tool: "t"}
-	b.trust.Apply(trust.Observation{Time: 1000, Kind: trust.Hijack, Origin: o})
+	b.book().Apply(trust.Observation{Time: 1000, Kind: trust.Hijack, Origin: o})
 	b.saveTrust()
-	if got := open(&rules.Rules{}).trust.Score(o, 1000); got != 300_000 {
+	if got := open(&rules.Rules{}).book().Score(o, 1000); got != 300_000 {
 		t.Errorf("read again: %v", got)
 	}
-	if got := open(&rules.Rules{Trust: trust.Options{Rest: 500_000}}).trust.Score(o, 1000); got != 500_000 {
+	if got := open(&rules.Rules{Trust: trust.Options{Rest: 500_000}}).book().Score(o, 1000); got != 500_000 {
 		t.Errorf("other options: %v", got)
 	}
 	if left, _ := filepath.Glob(filepath.Join(path, ".trust-*")); left != nil {
@@ -139,7 +176,7 @@ func TestTrustKept(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(path, "trust"), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := open(&rules.Rules{}).trust.Score(o, 1000); got != 700_000 {
+	if got := open(&rules.Rules{}).book().Score(o, 1000); got != 700_000 {
 		t.Errorf("damaged: %v", got)
 	}
 }

@@ -71,7 +71,7 @@ func OpenWrap(r *rules.Rules, o WrapOptions) (_ *Wrap, err error) {
 	if err != nil {
 		return nil, err
 	}
-	n := needs{database: o.Database, store: o.Database != "", hold: o.Hold, scores: r.Policy != nil, poll: install.PollSeldom}
+	n := needs{database: o.Database, store: o.Database != "", hold: o.Hold, decides: r.Policy != nil, poll: install.PollSeldom}
 	if len(s.Tool("").Classifiers) > 0 {
 		n.judges = &wrapJudges
 		if _, err := w.setJudges(r); err != nil {

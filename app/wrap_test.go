@@ -60,7 +60,7 @@ func TestOpenWrap(t *testing.T) {
 			var open []string
 			for name, is := range map[string]bool{
 				"journal": w.journal != nil, "pins": w.pins != nil, "queue": w.queue != nil && w.blocks != nil, "store": w.store != nil,
-				"records": w.records != nil, "requires": cfg.RequireEvidence, "policy": cfg.Policy != nil && w.trust != nil, "classifiers": cfg.Classifiers != nil && w.shadow != nil,
+				"records": w.records != nil, "requires": cfg.RequireEvidence, "policy": cfg.Policy != nil && w.book() != nil, "classifiers": cfg.Classifiers != nil && w.shadow != nil,
 			} {
 				if is {
 					open = append(open, name)

@@ -5,6 +5,7 @@ package console
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/href"
@@ -64,9 +65,9 @@ type place struct{ says, saysEnd, to, toEnd int }
 // matches finds the places of a regular expression, whose groups are the words and the address. It must begin with a
 // byte: over a text of a megabyte Go takes 100 ms for one that does not.
 func matches(pattern string) func(string, int) []place {
-	is := regexp.MustCompile(pattern)
+	compiled := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 	return func(text string, most int) (out []place) {
-		for _, m := range is.FindAllStringSubmatchIndex(text, most) {
+		for _, m := range compiled().FindAllStringSubmatchIndex(text, most) {
 			out = append(out, place{m[2], m[3], m[4], m[5]})
 		}
 		return out

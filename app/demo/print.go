@@ -11,6 +11,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -212,7 +213,7 @@ func compact(v any) string {
 }
 
 // longNames are what printable says of a character behind its number.
-var longNames = regexp.MustCompile(`(\x{2039}U\+[0-9A-F]+) [^\x{203a}]*(\x{203a})`)
+var longNames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\x{2039}U\+[0-9A-F]+) [^\x{203a}]*(\x{203a})`) })
 
 // seen is printable with a long run of hidden characters in one word, and the
 // others by number only.
@@ -228,5 +229,5 @@ func seen(text string) string {
 		done = h.End
 	}
 	b.WriteString(terminal.Printable(text[done:]))
-	return longNames.ReplaceAllString(b.String(), "$1$2")
+	return longNames().ReplaceAllString(b.String(), "$1$2")
 }

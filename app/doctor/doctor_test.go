@@ -292,10 +292,10 @@ func TestSamplingInStore(t *testing.T) {
 func TestClassifiers(t *testing.T) {
 	machine(t)
 	text, _, _ := examine(t, Options{Config: configuration(t, "127.0.0.1:0", `servers:
-  a: {command: [x]}
-  b: {command: [x]}
-  c: {command: [x], classify: [], admission: {descriptions: "off"}}
-  d: {command: [x], classify_also: [logs], admission: {descriptions: hold}}
+  a: {command: [x], classify: [local]}
+  b: {command: [x], classify: [local]}
+  c: {command: [x], admission: {descriptions: "off"}}
+  d: {command: [x], classify: [local], classify_also: [logs], admission: {descriptions: hold}}
 `)})
 	for _, want := range []string{
 		`"a", "b": local (shadow) judge results, and in shadow mode prompts, resources, completions, sampling, elicitation, progress, logs, errors; descriptions: warn`,

@@ -155,7 +155,7 @@ func (j *Judge) one(ctx context.Context, it *surface.Item) Findings {
 	segments := make([]classify.Segment, len(prose))
 	var r scrub.Result
 	for i := range prose {
-		asModelsSee.Scrub(prose[i].Text, &r)
+		asModelsSee().Scrub(prose[i].Text, &r)
 		segments[i].View = r.Clean.String()
 	}
 	v.Of = j.member.Judge(ctx, segments)
@@ -179,10 +179,10 @@ func excerpt(view string) string {
 }
 
 // asModelsSee is the form of the texts that the model was trained on.
-var asModelsSee = func() *scrub.Scrubber {
+var asModelsSee = sync.OnceValue(func() *scrub.Scrubber {
 	s, err := scrub.Compile(scrub.Policy{Profile: scrub.MCP})
 	if err != nil {
 		panic(err) // a constant of this package
 	}
 	return s
-}()
+})

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pellucid-mcp/pellucid/text/jsonc"
 )
@@ -62,7 +63,7 @@ func (t *text) masked(at []string, name string) []string {
 	for _, member := range v.all() {
 		switch n := member.value; {
 		case member.name == d.env || member.name == d.headers || member.name == d.bearer || member.name == d.fromEnv:
-		case member.name == d.command && secretive(n.str()), slices.Contains(d.urls, member.name) && secretive(n.str()), secretName.MatchString(member.name):
+		case member.name == d.command && secretive(n.str()), slices.Contains(d.urls, member.name) && secretive(n.str()), secretName().MatchString(member.name):
 			m.hide(n)
 		}
 	}
@@ -94,10 +95,10 @@ func (m *masking) arguments(args []*node) {
 	after := false
 	for _, arg := range args {
 		s := arg.str()
-		if after && !strings.HasPrefix(s, "-") && !ownArg.MatchString(s) || secretive(s) {
+		if after && !strings.HasPrefix(s, "-") && !ownArg().MatchString(s) || secretive(s) {
 			m.hide(arg)
 		}
-		after = secretFlag.MatchString(s)
+		after = secretFlag().MatchString(s)
 	}
 }
 
@@ -128,27 +129,35 @@ func (t *text) uncommented(v *node) (src []byte, gone []splice) {
 }
 
 var (
-	secretName = regexp.MustCompile(`(?i)token|secret|password|passwd|credential|api_?-?key|oauth|^auth`)
-	secretFlag = regexp.MustCompile(`(?i)^--?[a-z0-9_-]*(token|secret|password|passwd|credential|key|auth|header)[a-z0-9_-]*$`)
-	secretArg  = regexp.MustCompile(`(?i)(token|secret|password|passwd|credential|key|auth|authorization|bearer)[a-z0-9_-]*["']?\s*[=: ]\s*.`)
-	secretURL  = regexp.MustCompile(`(?i)^[a-z][a-z0-9+.-]*://[^/]*@`)
-	secretWord = regexp.MustCompile(`^[A-Za-z0-9_+/=-]{24,}$`)
-	hasDigit   = regexp.MustCompile(`[0-9]`)
+	secretName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)token|secret|password|passwd|credential|api_?-?key|oauth|^auth`)
+	})
+	secretFlag = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^--?[a-z0-9_-]*(token|secret|password|passwd|credential|key|auth|header)[a-z0-9_-]*$`)
+	})
+	secretArg = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)(token|secret|password|passwd|credential|key|auth|authorization|bearer)[a-z0-9_-]*["']?\s*[=: ]\s*.`)
+	})
+	secretURL  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^[a-z][a-z0-9+.-]*://[^/]*@`) })
+	secretWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_+/=-]{24,}$`) })
+	hasDigit   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9]`) })
 )
 
 // ownArg is what rewrite itself writes: a header's name and its variable's.
-var ownArg = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+=env:PELLUCID_HEADER_[A-Z0-9_]+$")
+var ownArg = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+=env:PELLUCID_HEADER_[A-Z0-9_]+$")
+})
 
 // secretive reports whether an argument looks like a secret. It rather hides too
 // much than too little.
 func secretive(s string) bool {
-	if ownArg.MatchString(s) || s == "env:"+urlVariable || isVariable(s) && strings.ToUpper(s) == s && !secretWord.MatchString(s) {
+	if ownArg().MatchString(s) || s == "env:"+urlVariable || isVariable(s) && strings.ToUpper(s) == s && !secretWord().MatchString(s) {
 		return false
 	}
 	if _, rest, isURL := strings.Cut(s, "://"); isURL && keyed(rest) {
 		return true
 	}
-	return secretArg.MatchString(s) || secretURL.MatchString(s) || secretWord.MatchString(s) && hasDigit.MatchString(s)
+	return secretArg().MatchString(s) || secretURL().MatchString(s) || secretWord().MatchString(s) && hasDigit().MatchString(s)
 }
 
 // maxDiff bounds the lines of an entry that are compared.

@@ -265,7 +265,7 @@ func checkURL(s string) (secret bool, why string) {
 // or a part of the path that looks random, as some services have it.
 func keyed(rest string) bool {
 	for part := range strings.SplitSeq(rest, "/") {
-		if strings.Contains(part, "?") || secretWord.MatchString(part) && hasDigit.MatchString(part) {
+		if strings.Contains(part, "?") || secretWord().MatchString(part) && hasDigit().MatchString(part) {
 			return true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -25,13 +26,13 @@ var errYAML = errors.New("it is not valid YAML")
 
 // invalidYAML says in which line the parser stopped: it tells no column.
 func invalidYAML(err error) error {
-	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+	if m := yamlLine().FindStringSubmatch(err.Error()); m != nil {
 		return fmt.Errorf("%w: line %s", errYAML, m[1])
 	}
 	return errYAML
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: line ([0-9]{1,7}):`)
+var yamlLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^yaml: line ([0-9]{1,7}):`) })
 
 // parseYAML reads a YAML file of one document.
 func parseYAML(src []byte) (root *node, err error) {

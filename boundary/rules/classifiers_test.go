@@ -18,7 +18,7 @@ import (
 func TestClassifiers(t *testing.T) {
 	r := parse(t, "version: 1\nservers: {s: {url: https://s.example}}")
 	l := r.Classifiers[Local]
-	if len(r.Classifiers) != 1 || l == nil || l.Mode != policy.Shadow || !slices.Equal(r.Server("s").Tool("t").Classifiers, []string{Local}) {
+	if len(r.Classifiers) != 1 || l == nil || l.Mode != policy.Shadow || len(r.Server("s").Tool("t").Classifiers) > 0 {
 		t.Fatalf("by default %+v for %v", l, r.Server("s").Tool("t").Classifiers)
 	}
 	full := parse(t, `version: 1
@@ -150,11 +150,11 @@ func TestClassifierProblems(t *testing.T) {
 	}
 }
 
-// TestClassifyAlso: what else of a server is judged is all by default, may be chosen for a
-// server, and is nothing of a tool.
+// TestClassifyAlso: what else is judged of a server that has classifiers is all by default, may be
+// chosen for a server, and is nothing of a tool.
 func TestClassifyAlso(t *testing.T) {
 	r := parse(t, `version: 1
-defaults: {classify_also: [logs, prompts]}
+defaults: {classify: [local], classify_also: [logs, prompts]}
 servers:
   a: {url: "https://s.example"}
   b: {url: "https://s.example", classify_also: []}
@@ -172,7 +172,7 @@ servers:
 			t.Errorf("%s: %v", server, got)
 		}
 	}
-	all := parse(t, `{version: 1, servers: {a: {url: "https://s.example"}}}`)
+	all := parse(t, `{version: 1, servers: {a: {url: "https://s.example", classify: [local]}}}`)
 	for _, kind := range gateway.Elsewheres {
 		if !slices.Equal(all.Server("a").Also(kind), []string{Local}) {
 			t.Errorf("%s is not judged", kind)

@@ -103,7 +103,7 @@ func (s *settings) members(r *Rules, at level) []member {
 		{"timeout", live, duration(&s.timeout, 10*time.Minute, time.Second, maxTimeout), "how long the server may be silent about a request"},
 		{"privileged", live, boolean(&s.privileged, true), "`false`: delivered even if evidence is required and cannot be written"},
 		{"hold", live, codes(&s.hold), "hold a tool's result for review where one of these is found in it, `hidden-tag` for one ([scrub](scrub.md)), instead of delivering it without"},
-		{"classify", live, list(&s.classifiers, []string{Local}, maxOfTool, "the name of a classifier of this file, or local",
+		{"classify", live, list(&s.classifiers, []string{}, maxOfTool, "the name of a classifier of this file, or local",
 			func(name string) bool { return r.Classifiers[name] != nil }), "classifiers that judge results; `[]`: no classifier"},
 		{"capture", live, words(&s.capture, captureParts), "texts of calls that are kept, encrypted, for a reviewer: `arguments` (of a result that is held too), `received`, `delivered`; default: none ([Captures](#captures))"},
 		{"capture_of", live, words(&s.captureOf, captureVerdicts), "the verdicts of calls of which `capture` keeps texts, beside results that are held; default: none"},

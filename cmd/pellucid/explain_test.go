@@ -105,7 +105,7 @@ func TestExplainUp(t *testing.T) {
 	u := serveUp(t, `version: 1
 listen: 127.0.0.1:0
 evidence: {mode: required}
-defaults: {hold: [hidden-tag], classify: []}
+defaults: {hold: [hidden-tag]}
 servers:
   demo: {command: ["$SELF"], env: {TEST_ROLE: server}}
 `)

@@ -18,7 +18,7 @@ func TestExportUp(t *testing.T) {
 	u := serveUp(t, `version: 1
 listen: 127.0.0.1:0
 evidence: {mode: required, export: [{name: siem, path: "`+filepath.ToSlash(path)+`", from: begin}]}
-defaults: {hold: [hidden-tag], classify: []}
+defaults: {hold: [hidden-tag]}
 servers:
   demo: {command: ["$SELF"], env: {TEST_ROLE: server}}
 `)

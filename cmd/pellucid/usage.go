@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -22,9 +23,11 @@ import (
 // What kong says of a flag that wants a number, and of one behind which nothing stands,
 // or something that begins with a dash.
 var (
-	notANumber = regexp.MustCompile(`expected a valid [0-9]+ bit [a-z]+ but got`)
-	noValue    = regexp.MustCompile(`expected [a-z]+ value but got "EOL" \(<EOL>\)`)
-	dashed     = regexp.MustCompile(`expected [a-z]+ value but got .* flag\); perhaps try (.*)\?$`)
+	notANumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`expected a valid [0-9]+ bit [a-z]+ but got`) })
+	noValue    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`expected [a-z]+ value but got "EOL" \(<EOL>\)`) })
+	dashed     = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`expected [a-z]+ value but got .* flag\); perhaps try (.*)\?$`)
+	})
 )
 
 // usage is what kong says of a command line, in the words of its reader: without the
@@ -35,9 +38,9 @@ func usage(ctx *kong.Context, err error) error {
 		return now
 	}
 	says := strings.NewReplacer(`,""`, "", `"",`, "").Replace(err.Error())
-	says = notANumber.ReplaceAllString(says, "want a number, not")
-	says = noValue.ReplaceAllString(says, "a value is missing")
-	says = dashed.ReplaceAllString(says, "a value is missing; one that begins with a dash is written $1")
+	says = notANumber().ReplaceAllString(says, "want a number, not")
+	says = noValue().ReplaceAllString(says, "a value is missing")
+	says = dashed().ReplaceAllString(says, "a value is missing; one that begins with a dash is written $1")
 	if ctx != nil && misspelt(says) {
 		says += ": see " + commandOf(ctx) + " --help"
 	}

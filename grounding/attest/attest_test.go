@@ -318,7 +318,7 @@ func TestContexts(t *testing.T) {
 		}
 		return m
 	}
-	if diff := cmp.Diff(props(contexts[Context], ""), props(contexts[FactcheckContext], "")); diff != "" {
+	if diff := cmp.Diff(props(contexts()[Context], ""), props(contexts()[FactcheckContext], "")); diff != "" {
 		t.Error(diff)
 	}
 	for _, url := range []string{Context, FactcheckContext} {
@@ -329,8 +329,8 @@ func TestContexts(t *testing.T) {
 	if ContextDocument("https://w3id.org/") != nil {
 		t.Error("a context that is not bundled")
 	}
-	if len(contexts[Context].terms) != 15 || contexts[Context].find("evidence").in.find("uri").kind != iri {
-		t.Errorf("%d terms", len(contexts[Context].terms))
+	if len(contexts()[Context].terms) != 15 || contexts()[Context].find("evidence").in.find("uri").kind != iri {
+		t.Errorf("%d terms", len(contexts()[Context].terms))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	_ "embed" // the bundled contexts
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
@@ -33,10 +34,9 @@ var (
 	//go:embed contexts/factcheck-v0.2.jsonld
 	factcheckDoc []byte
 
-	contexts = map[string]*scope{
-		Context:          compileContext(contextDoc),
-		FactcheckContext: compileContext(factcheckDoc),
-	}
+	contexts = sync.OnceValue(func() map[string]*scope {
+		return map[string]*scope{Context: compileContext(contextDoc), FactcheckContext: compileContext(factcheckDoc)}
+	})
 )
 
 // ContextDocument returns the bundled JSON-LD context with that URL, nil if
@@ -201,14 +201,14 @@ func expandRoot(root strictjson.Value) (*node, *Refusal) {
 // the context of Data Integrity.
 func contextOf(v strictjson.Value) *scope {
 	if v.Kind() == '"' {
-		return contexts[v.Text()]
+		return contexts()[v.Text()]
 	}
 	var s *scope
 	i := 0
 	for e := range v.Elements() {
 		switch {
 		case i == 0:
-			s = contexts[e.Text()]
+			s = contexts()[e.Text()]
 		case i > 1 || e.Text() != integrityContext:
 			return nil
 		}

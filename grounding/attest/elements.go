@@ -2,20 +2,23 @@
 
 package attest
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // maxElement is the length of the longest name of elements, in bytes.
 const maxElement = 20
 
 // elements holds the names of the elements of HTML (with those that are obsolete
 // but still parsed), SVG and MathML, in lower case.
-var elements = func() map[string]bool {
+var elements = sync.OnceValue(func() map[string]bool {
 	m := map[string]bool{}
 	for name := range strings.FieldsSeq(elementNames) {
 		m[name] = true
 	}
 	return m
-}()
+})
 
 // From the HTML standard, SVG 2 and MathML 3.
 const elementNames = `

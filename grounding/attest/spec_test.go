@@ -58,8 +58,8 @@ func TestSpecIsComplete(t *testing.T) {
 			}
 		}
 	}
-	walk(contexts[Context])
-	walk(contexts[FactcheckContext])
+	walk(contexts()[Context])
+	walk(contexts()[FactcheckContext])
 	for _, v := range builtin {
 		names = append(names, string(v))
 	}

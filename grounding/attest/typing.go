@@ -141,7 +141,7 @@ func tagOpens(s string) bool {
 	if n == 0 || n > maxElement || n == len(s) || !strings.ContainsRune(" \t\n\r\f/>", rune(s[n])) {
 		return false
 	}
-	return elements[strings.ToLower(s[:n])]
+	return elements()[strings.ToLower(s[:n])]
 }
 
 // linkAt finds an inline link or image with a destination, or a reference

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -157,7 +158,9 @@ func plainOutside(v strictjson.Value) bool {
 }
 
 // active is what a renderer would act on.
-var active = regexp.MustCompile(`(?i)<[a-z/!?]|\]\([^)]|javascript:|\$\$|\\begin\{|\\input\{`)
+var active = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)<[a-z/!?]|\]\([^)]|javascript:|\$\$|\\begin\{|\\input\{`)
+})
 
 // outside checks every string that is not framed: nothing in it may be evaluated
 // or hidden. The echoed query is judged with the vectors that are about it.
@@ -175,7 +178,7 @@ func (t *trial) outside(v strictjson.Value) {
 		}
 	case '"':
 		s := v.Text()
-		if active.MatchString(s) {
+		if active().MatchString(s) {
 			t.fault("6", "markup, script or LaTeX outside of the frame")
 		}
 		if len(t.vector.Payload) >= 12 && framed(t.vector.Field) && strings.Contains(s, t.vector.Payload) {
@@ -197,7 +200,7 @@ func plainASCII(s string) bool {
 	return s != ""
 }
 
-var attestationIndex = regexp.MustCompile(`attestations[/.\[](\d+)`)
+var attestationIndex = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`attestations[/.\[](\d+)`) })
 
 // records counts the entries of a member of _meta that are, or may be, about the
 // attestation at index. sure: none of them is another's.
@@ -205,7 +208,7 @@ func (a *answer) records(member string, index int) (n int, sure bool) {
 	sure = true
 	alone := len(a.entries()) == 1
 	for r := range a.root.Get("_meta").Get(member).Elements() {
-		m := attestationIndex.FindSubmatch(r.Raw())
+		m := attestationIndex().FindSubmatch(r.Raw())
 		switch {
 		case m != nil && string(m[1]) == strconv.Itoa(index):
 			n++

@@ -49,7 +49,7 @@ func BenchmarkResolve(b *testing.B) {
 	for _, name := range []string{"scientific-default", "scientific-other", "\u0455cientific-default"} {
 		b.Run(fmt.Sprintf("%+q", name), func(b *testing.B) {
 			for b.Loop() {
-				builtin.Resolve(name)
+				builtin().Resolve(name)
 			}
 		})
 	}

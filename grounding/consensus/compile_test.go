@@ -271,7 +271,7 @@ func checkProfile(t *testing.T, p *Profile) {
 		t.Fatalf("%+v", p)
 	}
 	for d, b := range p.domains {
-		if builtin.names[string(d)] != d || b.weight > One || b.minReputation > One || b.minValidators < 1 || slices.ContainsFunc(b.topics, func(s string) bool { return !attest.TopicValid(s) }) {
+		if builtin().names[string(d)] != d || b.weight > One || b.minReputation > One || b.minValidators < 1 || slices.ContainsFunc(b.topics, func(s string) bool { return !attest.TopicValid(s) }) {
 			t.Fatalf("%s: %+v", d, b)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 	"github.com/pellucid-mcp/pellucid/text/ucd"
@@ -41,18 +42,18 @@ type Registry struct {
 //go:embed registry_0.1.json
 var builtinSource []byte
 
-var builtin = func() *Registry {
+var builtin = sync.OnceValue(func() *Registry {
 	r, err := parseRegistry(builtinSource, nil)
 	if err != nil {
 		panic(err) // a mistake in the program: every test fails with it
 	}
 	return r
-}()
+})
 
 // ParseRegistry reads a registry document, strictly. The error is problems, or
 // wraps a *strictjson.SyntaxError.
 func ParseRegistry(src []byte) (*Registry, error) {
-	return parseRegistry(src, builtin.entries)
+	return parseRegistry(src, builtin().entries)
 }
 
 // parseRegistry reads a registry that may extend base.
@@ -159,7 +160,7 @@ func (r *Registry) finish(d *reader) error {
 
 func (r *Registry) orBuiltin() *Registry {
 	if r == nil {
-		return builtin
+		return builtin()
 	}
 	return r
 }

@@ -77,8 +77,8 @@ func FuzzResolve(f *testing.F) {
 		f.Add(tt.in)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		d, err := builtin.Resolve(name)
-		if (err == nil) != (builtin.names[name] != "") || (err == nil) != (d != "") {
+		d, err := builtin().Resolve(name)
+		if (err == nil) != (builtin().names[name] != "") || (err == nil) != (d != "") {
 			t.Fatalf("Resolve(%+q) = %q, %v", name, d, err)
 		}
 	})

@@ -5,6 +5,7 @@ package factcheck
 import (
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
@@ -13,7 +14,7 @@ import (
 // ratings are the words by which publishers rate claims, in lower case, and what
 // they come to. Only a whole rating counts: "not false" holds "false". No word
 // comes to VERIFIED: how a publisher has checked, a rating does not tell.
-var ratings = table()
+var ratings = sync.OnceValue(table)
 
 var ratingWords = map[attest.Verdict]string{
 	attest.Supported: `
@@ -122,7 +123,7 @@ func rate(rating strictjson.Value) (verdict attest.Verdict, words string) {
 		words = "Rated " + number(x) + " on a scale from " + number(worst) + " to " + number(best) + "."
 		return onScale((x - worst) / (best - worst)), words
 	}
-	verdict, known := ratings[fold(words)]
+	verdict, known := ratings()[fold(words)]
 	contradicted := scaled && (verdict == attest.False && x == best || verdict == attest.Supported && x == worst)
 	if !known || contradicted {
 		verdict = attest.Unverified

@@ -23,7 +23,7 @@ func TestRatingTable(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) != len(ratings) || len(seen) < 200 {
-		t.Errorf("%d words, %d in the table", len(seen), len(ratings))
+	if len(seen) != len(ratings()) || len(seen) < 200 {
+		t.Errorf("%d words, %d in the table", len(seen), len(ratings()))
 	}
 }

@@ -4,7 +4,9 @@ package era
 
 import (
 	"context"
+	"io"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
@@ -15,11 +17,15 @@ import (
 type echo struct {
 	answers chan *wire.Message
 	result  []byte
+	ended   sync.Once
 }
 
 func (e *echo) Read(ctx context.Context) (*wire.Message, error) {
 	select {
-	case m := <-e.answers:
+	case m, ok := <-e.answers:
+		if !ok {
+			return nil, io.EOF
+		}
 		return m, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -44,13 +50,14 @@ func (e *echo) Write(_ context.Context, out *wire.Message) error {
 	return err
 }
 
-func (e *echo) Close() error { return nil }
+func (e *echo) Close() error {
+	e.ended.Do(func() { close(e.answers) })
+	return nil
+}
 
 // BenchmarkCall measures one call and its 10 KiB answer: without a translator,
 // past one that has nothing to do, and through one.
 func BenchmarkCall(b *testing.B) {
-	const legacyHello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
-	legacyCall := `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t"}}`
 	modernCall := `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t",` + metaOf(`{}`) + `}}`
 	for _, bb := range []struct {
 		name, hello, call string
@@ -63,7 +70,7 @@ func BenchmarkCall(b *testing.B) {
 		{"legacy client, modern server", legacyHello, legacyCall, asLegacy},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
-			e := &echo{make(chan *wire.Message, 8), []byte(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 10<<10) + `"}]}`)}
+			e := &echo{answers: make(chan *wire.Message, 8), result: []byte(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 10<<10) + `"}]}`)}
 			var c wire.ReadConn = e
 			if bb.wrap != nil {
 				c = wire.Pull(bb.wrap(wire.Push(e), Options{}))

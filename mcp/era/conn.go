@@ -5,6 +5,7 @@ package era
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
@@ -26,6 +27,9 @@ import (
 //   - An answer that this program gives in the server's place (Local) may come while a Write runs.
 //     It waits for nothing. There is at most one for each request that was written.
 //
+// While client and server speak the same era and nothing is under way in the translator or the
+// queues, most messages pass by both (type passage): they keep the order of the Conn below.
+//
 // Where a caller must not wait, a new goroutine writes, and ends when the queue is empty. A Conn with
 // empty queues has no goroutine.
 type Conn struct {
@@ -43,6 +47,8 @@ type Conn struct {
 	timer    *time.Timer
 	over     bool // the server sends nothing any more
 	shut     bool // Close was called
+
+	passage atomic.Uint32 // a passage; written with mu held
 }
 
 // A line is the queue of messages for one side.
@@ -95,6 +101,10 @@ func (c *Conn) receive(ctx context.Context, it item) error {
 
 // Message implements wire.Receiver for the server.
 func (c *Conn) Message(m *wire.Message) {
+	if passage(c.passage.Load()).letsServer(m) {
+		c.r.Message(m)
+		return
+	}
 	c.heard(m.Local, func(now time.Time) { c.t.server(m, now) })
 }
 
@@ -150,6 +160,9 @@ func (c *Conn) Ended(err error) {
 // Write takes a message of the client. It returns when what it becomes has been
 // sent to the server; an error is that of the last of it.
 func (c *Conn) Write(ctx context.Context, m *wire.Message) error {
+	if passage(c.passage.Load()).letsClient(m) {
+		return c.up.Write(ctx, m)
+	}
 	c.mu.Lock()
 	switch {
 	case c.shut:
@@ -187,6 +200,7 @@ func (c *Conn) step(f func(now time.Time)) (down, up []item) {
 	if c.shut {
 		return nil, nil
 	}
+	c.passage.Store(uint32(noPassage))
 	now := c.s.o.now()
 	f(now)
 	if c.s.next != nil { // a new translator takes over
@@ -205,7 +219,17 @@ func (c *Conn) step(f func(now time.Time)) (down, up []item) {
 	if c.over {
 		down = nil
 	}
+	if len(down) == 0 && len(up) == 0 {
+		c.openPassage()
+	}
 	return down, up
+}
+
+// openPassage lets messages pass by the translator, if it allows that and nothing waits. c.mu is held.
+func (c *Conn) openPassage() {
+	if !c.shut && !c.over && c.toServer.isIdle() && c.toClient.isIdle() {
+		c.passage.Store(uint32(c.t.passage()))
+	}
 }
 
 // tick lets the translator do what is due, and queues the messages that it makes.
@@ -228,6 +252,7 @@ func (c *Conn) Close() error {
 		return nil
 	}
 	c.shut = true
+	c.passage.Store(uint32(noPassage))
 	c.stopTimer()
 	c.room.Broadcast()
 	c.mu.Unlock()
@@ -240,6 +265,9 @@ func (c *Conn) stopTimer() {
 		c.timer.Stop()
 	}
 }
+
+// isIdle reports whether nothing waits and no message is being written.
+func (l *line) isIdle() bool { return !l.busy && len(l.wait) == 0 }
 
 // begin reports whether the caller is to write items, which then has the line until leave.
 func (l *line) begin(items []item) bool {
@@ -282,6 +310,7 @@ func (c *Conn) leave(l *line) {
 	defer c.mu.Unlock()
 	l.busy = false
 	c.flush(l)
+	c.openPassage()
 }
 
 // drain writes what waits in a line, which is the caller's.
@@ -290,6 +319,7 @@ func (c *Conn) drain(l *line) {
 		c.mu.Lock()
 		if len(l.wait) == 0 {
 			l.busy, l.wait = false, nil
+			c.openPassage()
 			c.mu.Unlock()
 			return
 		}

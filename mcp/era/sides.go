@@ -69,6 +69,8 @@ type translator interface {
 	tick(now time.Time)
 	// pending is when tick is due; zero = never.
 	pending() time.Time
+	// passage is what needs no translation, as long as no other message comes.
+	passage() passage
 }
 
 // item is one thing for a side: a message or, for the client's, what ended the server's.

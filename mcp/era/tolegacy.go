@@ -349,6 +349,16 @@ func (t *toLegacy) tick(now time.Time) {
 	t.orphans = live
 }
 
+// passage returns legacyPassage for a legacy client, unless a modern one has something under way on the
+// same connection.
+func (t *toLegacy) passage() passage {
+	if !t.native || t.phase != ready || !t.hello.IsZero() ||
+		len(t.calls)+len(t.byClient)+len(t.exchanges)+len(t.orphans)+len(t.listens)+len(t.errands)+len(t.held) > 0 {
+		return noPassage
+	}
+	return legacyPassage
+}
+
 // pending returns when tick has work next; the zero time if there is no such work.
 func (t *toLegacy) pending() time.Time {
 	due := t.nextDue()

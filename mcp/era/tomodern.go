@@ -383,6 +383,15 @@ func (t *toModern) tick(now time.Time) {
 	}
 }
 
+// passage returns modernPassage until a legacy client uses the connection.
+func (t *toModern) passage() passage {
+	if t.version != "" || t.hello != nil ||
+		len(t.calls)+len(t.byClient)+len(t.shed)+len(t.inputs)+len(t.listens)+len(t.errands) > 0 {
+		return noPassage
+	}
+	return modernPassage
+}
+
 // pending returns when tick has work next; the zero time if there is no such work.
 func (t *toModern) pending() time.Time {
 	due := t.nextDue()

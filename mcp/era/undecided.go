@@ -222,4 +222,6 @@ func (u *undecided) tick(now time.Time) {
 	}
 }
 
+func (u *undecided) passage() passage { return noPassage }
+
 func (u *undecided) pending() time.Time { return earlier(u.due, u.nextDue()) }

@@ -5,13 +5,13 @@ package speed
 // layers are configurations of `pellucid up`, each with one thing more than the one
 // before, but for the last two, which are beside the one with the classifier in shadow.
 var layers = []struct{ name, config string }{
-	{"up, all else off", "evidence: {mode: off}\nadmission: {pins: off}\ndefaults: {classify: []}\n"},
-	{"+ admission", "evidence: {mode: off}\ndefaults: {classify: []}\n"},
-	{"+ evidence, best effort", "defaults: {classify: []}\n"},
-	{"+ policy", "policy: {preset: standard}\ndefaults: {classify: []}\n"},
-	{"+ local classifier in shadow", "policy: {preset: standard}\n"},
-	{"the same, but enforced", "policy: {preset: standard}\nclassifiers: {local: {mode: enforce, fail: open, limit: 1}}\n"},
-	{"in shadow, evidence required", "evidence: {mode: required}\npolicy: {preset: standard}\n"},
+	{"up, all else off", "evidence: {mode: off}\nadmission: {pins: off}\n"},
+	{"+ admission", "evidence: {mode: off}\n"},
+	{"+ evidence, best effort", "evidence: {mode: best-effort}\n"},
+	{"+ policy", "policy: {preset: standard}\n"},
+	{"+ local classifier in shadow", "policy: {preset: standard}\ndefaults: {classify: [local]}\n"},
+	{"the same, but enforced", "policy: {preset: standard}\nclassifiers: {local: {mode: enforce, fail: open, limit: 1}}\ndefaults: {classify: [local]}\n"},
+	{"in shadow, evidence required", "evidence: {mode: required}\npolicy: {preset: standard}\ndefaults: {classify: [local]}\n"},
 }
 
 // LayerConfig is what the layer of that name adds to a configuration; "" is an unknown name.

@@ -131,8 +131,8 @@ const (
 
 // configurations of up. Nothing but the deterministic checks is on in plain.
 const (
-	plain      = "evidence: {mode: off}\nadmission: {pins: off}\ndefaults: {classify: []}\n"
-	everything = "evidence: {mode: best-effort}\nadmission: {pins: enforce}\npolicy: {preset: standard}\ntelemetry: {metrics: true, log: error}\n"
+	plain      = "evidence: {mode: off}\nadmission: {pins: off}\n"
+	everything = "evidence: {mode: best-effort}\nadmission: {pins: enforce}\npolicy: {preset: standard}\ndefaults: {classify: [local]}\ntelemetry: {metrics: true, log: error}\n"
 )
 
 // MeasureSessions measures what open sessions cost [Linux only]: the memory, files and

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+	"sync"
 
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
@@ -85,35 +86,34 @@ func sentences(text string) func(func(string) bool) {
 	}
 }
 
-// Words of sentences that mean to steer whoever reads them: true where one counts
-// only among the first three of a sentence. English only; the rung above, quoting,
-// knows no language.
-var controlWords = func() map[string]bool {
-	m := map[string]bool{}
+// A controlVocabulary is the words of sentences that mean to steer their reader. English only; the rung
+// above, quoting, knows no language.
+type controlVocabulary struct {
+	words   map[string]bool // true where a word counts only among the first three of a sentence
+	lengths [256]uint16     // by first letter, a bit for each length that words have: it rules out most words of a text
+}
+
+var controlWords = sync.OnceValue(func() *controlVocabulary {
+	v := &controlVocabulary{words: map[string]bool{}}
 	for _, w := range strings.Fields(`send transfer pay click visit go open delete remove add create update
 		change forward email call use run write post invite share reply do make book reserve buy say tell follow
 		read download install upload schedule cancel append set get`) {
-		m[w] = true
+		v.words[w] = true
 	}
 	for _, w := range strings.Fields(`ignore disregard forget override instruction instructions prompt must
 		should please important urgent immediately you your yourself assistant ai model system user instead todo
 		task tasks tool function execute before now need`) {
-		m[w] = false
+		v.words[w] = false
 	}
-	return m
-}()
-
-// controlLengths says by first letter which lengths control words have, a bit each:
-// most words of a text are none by that alone.
-var controlLengths = func() (t [256]uint16) {
-	for w := range controlWords {
-		t[w[0]] |= 1 << len(w)
+	for w := range v.words {
+		v.lengths[w[0]] |= 1 << len(w)
 	}
-	return t
-}()
+	return v
+})
 
 func soundsLikeControl(sentence string) bool {
 	var word [16]byte // every control word is shorter
+	control := controlWords()
 	n, at := 0, 0
 	for i := range len(sentence[:min(len(sentence), maxValue)]) + 1 {
 		var c byte
@@ -130,8 +130,8 @@ func soundsLikeControl(sentence string) bool {
 		if n == 0 {
 			continue
 		}
-		if n < len(word) && controlLengths[word[0]]>>n&1 == 1 {
-			if first, ok := controlWords[string(word[:n])]; ok && (!first || at < 3) {
+		if n < len(word) && control.lengths[word[0]]>>n&1 == 1 {
+			if first, ok := control.words[string(word[:n])]; ok && (!first || at < 3) {
 				return true
 			}
 		}

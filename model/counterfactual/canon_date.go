@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // canonDate takes year-month-day with -, / or ., day.month.year with dots, and days
@@ -73,7 +74,7 @@ var monthNames = [12]string{
 }
 
 // months are the numbers of the months, by their names.
-var months = func() map[string]int {
+var months = sync.OnceValue(func() map[string]int {
 	out := map[string]int{}
 	for i, names := range monthNames {
 		for _, name := range strings.Fields(names) {
@@ -81,7 +82,7 @@ var months = func() map[string]int {
 		}
 	}
 	return out
-}()
+})
 
 // dateWords stand between the day, the month and the year of a date: 5 de marzo de 2026.
 var dateWords = []string{"de", "del", "di", "of"}
@@ -115,7 +116,7 @@ func parseNamedDay(s string) (y, m, d int, ok bool) {
 	for _, suffix := range []string{"st", "nd", "rd", "th", "er", "\u00ba", ".", "o"} {
 		f[0] = strings.TrimSuffix(f[0], suffix)
 	}
-	m, ok = months[f[1]]
+	m, ok = months()[f[1]]
 	if !ok || !digits(f[0]) || len(f[0]) > 2 || !digits(f[2]) || len(f[2]) != 4 {
 		return 0, 0, 0, false
 	}

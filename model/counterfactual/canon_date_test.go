@@ -56,7 +56,7 @@ func TestOtherValue(t *testing.T) {
 			total++
 		}
 	}
-	if total != len(months) {
-		t.Errorf("%d names for %d: one is that of two months, or stands twice", total, len(months))
+	if total != len(months()) {
+		t.Errorf("%d names for %d: one is that of two months, or stands twice", total, len(months()))
 	}
 }

@@ -2,7 +2,10 @@
 
 package counterfactual
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // readVerbs are the verbs of tools that only look.
 var readVerbs = set(`check compare count describe fetch find get inspect list lookup preview query read retrieve search show
@@ -35,12 +38,15 @@ var actNouns = set(`alert append archive bid block book bookmark boost broadcast
 // joins are the words behind which another verb stands.
 var joins = set(`also and n or plus then to`)
 
-func set(words string) map[string]bool {
-	out := map[string]bool{}
-	for w := range strings.FieldsSeq(words) {
-		out[w] = true
-	}
-	return out
+// set returns the words, made into a set when it is first asked for.
+func set(words string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool {
+		out := map[string]bool{}
+		for w := range strings.FieldsSeq(words) {
+			out[w] = true
+		}
+		return out
+	})
 }
 
 // maxGuessed is how many bytes of a name are looked at: a longer one is not guessed at.
@@ -79,14 +85,14 @@ func nameSays(name string) (reads, noun, acts bool) {
 		switch {
 		case w == "": // a letter that is not ASCII may look like any other
 			return false, false, true
-		case actVerbs[w], before == "check" && (w == "in" || w == "out" || w == "off"), actNouns[w] && joined:
+		case actVerbs()[w], before == "check" && (w == "in" || w == "out" || w == "off"), actNouns()[w] && joined:
 			acts = true
-		case actNouns[w]:
+		case actNouns()[w]:
 			noun = noun || !reads
-		case readVerbs[w]:
+		case readVerbs()[w]:
 			reads = true
 		}
-		joined, before = joins[w], w
+		joined, before = joins()[w], w
 	}
 	return reads, noun, acts
 }

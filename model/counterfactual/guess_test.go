@@ -144,7 +144,7 @@ func FuzzGuess(f *testing.F) {
 	f.Add("get_mail", "forward", "_")
 	f.Add("\u0455", "send", "-")
 	f.Fuzz(func(t *testing.T, before, verb, sep string) {
-		if sep == "" || strings.ContainsAny(sep, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") || !actVerbs[verb] {
+		if sep == "" || strings.ContainsAny(sep, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") || !actVerbs()[verb] {
 			verb, sep = "forward", "_"
 		}
 		if name := before + sep + verb; GuessPrivileges().Privilege(name) == 0 {

@@ -111,7 +111,7 @@ func (s *shownWords) commonNoun(value string) bool {
 		before := ""
 		for word := range strings.FieldsFuncSeq((*s)[i].text, func(r rune) bool { return r < 0x80 && letter(byte(r)) == 0 }) {
 			if strings.EqualFold(word, value) {
-				if word != value || !articles[strings.ToLower(before)] {
+				if word != value || !articles()[strings.ToLower(before)] {
 					return false
 				}
 				found = true
@@ -123,11 +123,5 @@ func (s *shownWords) commonNoun(value string) bool {
 }
 
 // articles are those of languages that write names with a capital letter and common nouns without.
-var articles = func() map[string]bool {
-	m := map[string]bool{}
-	for _, word := range strings.Fields("a an the this that each every our your my his her its their " +
-		"le la les un une ce cette el los las una il lo gli i o os as um uma de het een") {
-		m[word] = true
-	}
-	return m
-}()
+var articles = set("a an the this that each every our your my his her its their " +
+	"le la les un une ce cette el los las una il lo gli i o os as um uma de het een")

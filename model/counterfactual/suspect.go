@@ -57,7 +57,7 @@ func (s *Segment) named(task string) bool {
 		list = append(list, words(s.Call)...)
 	}
 	for _, w := range list {
-		if len(w) >= 4 && !readVerbs[w] && !strings.Contains(stopWords, " "+w+" ") &&
+		if len(w) >= 4 && !readVerbs()[w] && !strings.Contains(stopWords, " "+w+" ") &&
 			(strings.Contains(task, " "+w+" ") || strings.Contains(task, " "+strings.TrimSuffix(w, "s")+" ")) {
 			return true
 		}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A Need is something that servers need of the environment, and the variables by which they
@@ -64,11 +65,11 @@ var commandWords = []string{"bun_options", "bun_inspect", "bun_inspect_preload",
 
 // userinfo finds a user or password before the host of a URL, also of one without a scheme,
 // as the programs that read proxies take it.
-var userinfo = regexp.MustCompile(`(?:^|[\s,=]|//)[^/?#\s,@]+@`)
+var userinfo = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:^|[\s,=]|//)[^/?#\s,@]+@`) })
 
 // urlSecret finds what of the URL of a package index may be a secret: a user or password, or the
 // query, which some services sign or put a token into.
-var urlSecret = regexp.MustCompile(`(://)[^/?#\s,@]+@|(://[^?#\s,]*)\?[^#\s,]*`)
+var urlSecret = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(://)[^/?#\s,@]+@|(://[^?#\s,]*)\?[^#\s,]*`) })
 
 // need is what a variable is passed on for; nil: it is not passed on.
 func need(name string) *Need {
@@ -99,7 +100,7 @@ func (n *Need) secret(name, value string) bool {
 	if slices.ContainsFunc(words, func(w string) bool { return slices.Contains(secretWords, w) }) {
 		return true
 	}
-	return n.urls && (userinfo.MatchString(value) || n.folds && urlSecret.MatchString(value))
+	return n.urls && (userinfo().MatchString(value) || n.folds && urlSecret().MatchString(value))
 }
 
 // bare is the value of a variable that carries a secret without it, for the URL of a package
@@ -111,7 +112,7 @@ func (n *Need) bare(name, value string) string {
 		return ""
 	}
 	for range 2 { // the user, then the query
-		value = urlSecret.ReplaceAllString(value, "$1$2")
+		value = urlSecret().ReplaceAllString(value, "$1$2")
 	}
 	if n.secret(name, value) {
 		return ""
@@ -170,9 +171,11 @@ func (c *Command) WithheldProxies() []string {
 var (
 	// variable is a name as programs write the names of variables: with an underscore, so that
 	// no word in capitals is taken for one.
-	variable = regexp.MustCompile(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b`)
+	variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b`) })
 	// asking is what programs say of a variable that they need.
-	asking = regexp.MustCompile(`(?i)\benv(?:ironment)?\b|\brequired?\b|\bmissing\b|\bnot (?:set|found|defined|provided|configured)\b|\bmust\b|\bplease\b|\bundefined\b|\bprovide\b|\bKeyError\b`)
+	asking = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\benv(?:ironment)?\b|\brequired?\b|\bmissing\b|\bnot (?:set|found|defined|provided|configured)\b|\bmust\b|\bplease\b|\bundefined\b|\bprovide\b|\bKeyError\b`)
+	})
 )
 
 // maxLacks is the number of names that Lacks returns.
@@ -191,10 +194,10 @@ func (c *Command) Lacks(lines []string) (names []string) {
 	}
 	for i, line := range lines {
 		// Validators name the variable in one line, and say what is wrong with it in the next.
-		if !asking.MatchString(line) && (i+1 == len(lines) || variable.MatchString(lines[i+1]) || !asking.MatchString(lines[i+1])) {
+		if !asking().MatchString(line) && (i+1 == len(lines) || variable().MatchString(lines[i+1]) || !asking().MatchString(lines[i+1])) {
 			continue
 		}
-		for _, name := range variable.FindAllString(line, -1) {
+		for _, name := range variable().FindAllString(line, -1) {
 			if len(name) <= 64 && len(names) < maxLacks && !slices.Contains(names, name) && !has(name) {
 				names = append(names, name)
 			}

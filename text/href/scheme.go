@@ -5,6 +5,7 @@ package href
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -12,13 +13,19 @@ import (
 // The identifiers that have a syntax of their own, which leaves little room for
 // prose. They match what the grammar of RFC 3986 has passed already.
 var (
-	urnSyntax = map[string]*regexp.Regexp{
-		"doi":  regexp.MustCompile(`^10\.[0-9]{4,9}(\.[0-9]+)*/[^?#]+$`),
-		"isbn": regexp.MustCompile(`^(97[89]-?)?([0-9]-?){9}[0-9Xx]$`),
-		"pmid": regexp.MustCompile(`^[1-9][0-9]{0,8}$`),
+	urnSyntax = map[string]func() *regexp.Regexp{
+		"doi":  compileOnce(`^10\.[0-9]{4,9}(\.[0-9]+)*/[^?#]+$`),
+		"isbn": compileOnce(`^(97[89]-?)?([0-9]-?){9}[0-9Xx]$`),
+		"pmid": compileOnce(`^[1-9][0-9]{0,8}$`),
 	}
-	arxivSyntax = regexp.MustCompile(`^([0-9]{4}\.[0-9]{4,5}|[a-z]+(-[a-z]+)*(\.[A-Z]{2})?/[0-9]{7})(v[0-9]{1,3})?$`)
+	arxivSyntax = compileOnce(`^([0-9]{4}\.[0-9]{4,5}|[a-z]+(-[a-z]+)*(\.[A-Z]{2})?/[0-9]{7})(v[0-9]{1,3})?$`)
 )
+
+// compileOnce returns the compiled pattern, which is compiled when it is first asked for: most
+// programs that read addresses never see such an identifier.
+func compileOnce(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 func (p *parser) https() error {
 	s, i := p.s, p.path
@@ -117,8 +124,8 @@ func (p *parser) arxiv() error {
 	return p.identifier(arxivSyntax, p.path)
 }
 
-func (p *parser) identifier(syntax *regexp.Regexp, i int) error {
-	if !syntax.MatchString(p.s[i:]) {
+func (p *parser) identifier(syntax func() *regexp.Regexp, i int) error {
+	if !syntax().MatchString(p.s[i:]) {
 		return refuse(finding.URISyntax, i)
 	}
 	return nil

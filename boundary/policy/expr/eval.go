@@ -22,6 +22,7 @@ import (
 type Rules struct {
 	onError policy.Action
 	by      [2][]*rule // by direction, the strictest first
+	trust   bool       // a condition may read trust.server or trust.tool
 	pool    reuse.Pool[evaluation]
 }
 
@@ -64,6 +65,7 @@ func Compile(s Source) (*Rules, error) {
 		if len(found) == 0 {
 			p.by[r.On] = append(p.by[r.On], c)
 		}
+		p.trust = p.trust || strings.Contains(r.When+" "+r.Unless, "trust") // a literal with the word counts too, which costs scores and no more
 	}
 	if problems != nil {
 		return nil, problems
@@ -111,6 +113,10 @@ func (r *Rule) check() (out []Problem) {
 
 // Count returns how many rules there are for a direction.
 func (p *Rules) Count(d policy.Direction) int { return len(p.by[min(d, policy.Call)]) }
+
+// ReadsTrust reports whether a rule reads the trust scores of servers or tools. It may report so of
+// rules that do not.
+func (p *Rules) ReadsTrust() bool { return p.trust }
 
 // Decide decides on an input, which it does not keep. It takes no longer than the
 // costs of the rules allow, and panics for no input.

@@ -5,7 +5,6 @@ package values
 import (
 	"net"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,8 +101,6 @@ func condition(env *cel.Env, text string, lists map[string][]string) (cel.Progra
 	return p, nil
 }
 
-var decimal = regexp.MustCompile(`^[+-]?[0-9]{1,300}(\.[0-9]{1,300})?$`)
-
 // number is a number, or a text that writes one in decimal digits. Every other spelling fails:
 // a tool may read "1,000" or "NaN" in another way.
 func number(v ref.Val) ref.Val {
@@ -113,13 +110,27 @@ func number(v ref.Val) ref.Val {
 	case types.Int:
 		return types.Double(v)
 	case types.String:
-		if s := strings.TrimSpace(string(v)); decimal.MatchString(s) {
+		if s := strings.TrimSpace(string(v)); isDecimal(s) {
 			if f, err := strconv.ParseFloat(s, 64); err == nil {
 				return types.Double(f)
 			}
 		}
 	}
 	return types.NewErr("values: double wants a number")
+}
+
+// isDecimal reports whether s is a sign or none, up to 300 digits, and up to 300 more behind a
+// point. As a regular expression its counts would take 2 ms at each start of the program.
+func isDecimal(s string) bool {
+	if s != "" && (s[0] == '+' || s[0] == '-') {
+		s = s[1:]
+	}
+	whole, fraction, point := strings.Cut(s, ".")
+	return isDigits(whole) && (!point || isDigits(fraction))
+}
+
+func isDigits(s string) bool {
+	return 0 < len(s) && len(s) <= 300 && strings.Trim(s, "0123456789") == ""
 }
 
 // host is the host of a URL or of a host with or without a port, in lower case. What two
