@@ -16,7 +16,7 @@ import (
 // maxInitBytes is the limit of what all packages of the program allocate before main begins. A
 // table, a regular expression or a scrubber that is made there costs each start of each verb,
 // and a client waits for it: make it with sync.OnceValue where it is first used.
-const maxInitBytes = 4_450_000
+const maxInitBytes = 3_250_000
 
 // An initialization is what the Go runtime reports of a package's, with GODEBUG=inittrace=1.
 type initialization struct {

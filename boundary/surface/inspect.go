@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
@@ -87,14 +88,17 @@ type Rules struct {
 	DangerouslyAllow []Digest
 }
 
-var narrow, wide = mustCompile(scrub.Policy{Profile: scrub.Surface}), mustCompile(scrub.Policy{Profile: scrub.Surface, Wide: true})
+var narrow, wide = compileOnce(scrub.Policy{Profile: scrub.Surface}), compileOnce(scrub.Policy{Profile: scrub.Surface, Wide: true})
 
-func mustCompile(p scrub.Policy) *scrub.Scrubber {
-	s, err := scrub.Compile(p)
-	if err != nil {
-		panic(err) // a constant of this package
-	}
-	return s
+// compileOnce returns the scrubber of a policy, which is compiled when it is first asked for.
+func compileOnce(p scrub.Policy) func() *scrub.Scrubber {
+	return sync.OnceValue(func() *scrub.Scrubber {
+		s, err := scrub.Compile(p)
+		if err != nil {
+			panic(err) // a constant of this package
+		}
+		return s
+	})
 }
 
 // Inspect is pass 1: it looks for hidden text in every string of every answer, names,
@@ -246,14 +250,14 @@ func (in *inspector) check(text string, t *trail, isName bool, within string) {
 	// A name has no use for them: two that look the same would be two names.
 	identifier := isName || text == in.key.Name
 	if !in.wide || identifier {
-		narrow.Scrub(text, &in.result)
+		narrow().Scrub(text, &in.result)
 	}
 	if in.wide && (!identifier || in.result.Refused == 0) {
 		if in.of != in.key {
 			in.of, in.item = in.key, scrub.Allowance{}
 		}
 		in.result.Item = &in.item
-		wide.Scrub(text, &in.result)
+		wide().Scrub(text, &in.result)
 		in.result.Item = nil
 	}
 	if in.result.Refused == 0 || slices.Contains(in.allowed, in.key) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
@@ -69,8 +70,8 @@ func wording(text string) (score int, family Family, at int) {
 	best := map[Family]int{}
 	top := 0
 	for i := range words {
-		for _, n := range compiled.begin[words[i].text] {
-			r := &compiled.rules[n]
+		for _, n := range compiled().begin[words[i].text] {
+			r := &compiled().rules[n]
 			last, ok := r.match(words[i:])
 			if !ok {
 				continue
@@ -103,7 +104,7 @@ func scrubbed(text string) int {
 		return 0
 	}
 	var r scrub.Result
-	tokens.Scrub(text, &r)
+	tokens().Scrub(text, &r)
 	n := 0
 	for _, e := range r.Edits {
 		if e.Class == scrub.ControlToken {
@@ -115,7 +116,7 @@ func scrubbed(text string) int {
 	return n + strings.Count(r.Clean.String(), "[INST]")
 }
 
-var tokens = mustCompile(scrub.Policy{Profile: scrub.Faithful})
+var tokens = compileOnce(scrub.Policy{Profile: scrub.Faithful})
 
 // A word is one of a text as a pattern sees it.
 type word struct {
@@ -237,7 +238,7 @@ func plain(r rune) byte {
 // illustrated reports whether what comes is an example, or the thing that is fought.
 func illustrated(before []word) bool {
 	for i := len(before) - 1; i >= max(0, len(before)-4) && !before[i].ends; i-- {
-		if compiled.discounts[before[i].text] {
+		if compiled().discounts[before[i].text] {
 			return true
 		}
 	}
@@ -284,7 +285,7 @@ func (r *compiledRule) match(words []word) (last int, ok bool) {
 	return at, true
 }
 
-var compiled = compileRules()
+var compiled = sync.OnceValue(compileRules)
 
 type ruleBook struct {
 	rules     []compiledRule

@@ -108,7 +108,7 @@ func (s *Surface) Removals() []Removal {
 		if isName {
 			return
 		}
-		tokens.Scrub(v.Text(), &r)
+		tokens().Scrub(v.Text(), &r)
 		for _, e := range r.Edits {
 			code := e.Class.Code()
 			i := slices.IndexFunc(out, func(x Removal) bool { return x.Key() == it.Key && x.Code == code })

@@ -31,6 +31,7 @@ type faithful struct {
 // the allowance, then all of that use go from it: they are a code. spec: scrub/3.6
 func dropHiddenFaithfully(p *pass) {
 	var f faithful
+	p.parted = false
 	remove := p.remove
 	f.sweep(p.text, [numUses]bool{}, remove)
 	if over, is := p.over(&f.kept); is {
@@ -39,6 +40,8 @@ func dropHiddenFaithfully(p *pass) {
 		f.sweep(p.text, over, remove)
 	}
 	p.kept = f.kept
+	// What stays may have had its use across something that has now become a blank.
+	p.again = p.again || p.parted && f.kept != [numUses]int{}
 }
 
 // sweep goes through s once. What it keeps, it counts; of the uses in over it keeps nothing.

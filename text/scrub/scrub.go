@@ -131,6 +131,7 @@ type pass struct {
 	action TokenAction
 	raises bool // look-alikes of tokens go up one level, once for each text
 	json   byte // whether the text is JSON: 0 not looked at, 1 no, 2 yes
+	parted bool // a blank or a line break was left where something was removed
 
 	kept [numUses]int // hidden characters that faithful has kept, by use
 }

@@ -96,6 +96,7 @@ func (p *pass) part(at, end int, g spacer, c Class) {
 	from := ed.copy(at)
 	if g != "" && !spaced(ed.out, ed.in[end:], g) {
 		ed.out = append(ed.out, g...)
+		p.parted = true
 	}
 	ed.note(c, at, end, from)
 }
