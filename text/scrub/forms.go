@@ -31,15 +31,12 @@ const (
 
 // holdsForm reports whether s holds a character that defusing uses.
 func holdsForm(s string) bool {
-	for rest := s; ; rest = rest[1:] {
-		n := strings.Index(rest, lookalikeHead)
-		if n < 0 || n+2 == len(rest) {
-			return strings.Contains(s, defuseMark)
-		}
-		if rest = rest[n+1:]; 0xa6 <= rest[1] && rest[1] <= 0xad {
+	for i := strings.IndexByte(s, lookalikeHead[0]); i >= 0 && i+2 < len(s); i = next(s, lookalikeHead[0], i, i+1) {
+		if s[i+1] == lookalikeHead[1] && 0xa6 <= s[i+2] && s[i+2] <= 0xad || s[i:i+3] == defuseMark {
 			return true
 		}
 	}
+	return false
 }
 
 // A core is the part of a token between its delimiters.

@@ -97,12 +97,17 @@ func (m *matcher) findLiterals(s string) {
 			return
 		}
 		i = at + 1
+		first := fold[s[at]&0x7f]
 		if s[at] >= 0x80 || s[at] == '&' {
 			if m.read(s, at); len(m.view) == 0 || m.view[0].char == other || !m.table.starts[m.view[0].fold] {
 				continue
 			}
+			first = m.view[0].fold
 		}
 		for _, x := range m.table.literals {
+			if x.syms[0].fold != first {
+				continue
+			}
 			if n := m.spelled(s, at, x); n > 0 {
 				if m.takeLiteral(s, at, n, x) {
 					i = at + n

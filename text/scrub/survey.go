@@ -50,6 +50,9 @@ func survey(s string, r *Result) facts {
 				r.note(keptClass(c), at, i)
 			}
 			if p&ucd.Confusable != 0 {
+				if seen&p == p&^ucd.Flagged && isPunctuation(s[at:i]) {
+					continue // the most of French and English text that is not ASCII
+				}
 				c, _, _ := ucd.Decode(s[at:])
 				switch {
 				case imitates(c):
@@ -81,12 +84,12 @@ func survey(s string, r *Result) facts {
 	}
 }
 
+// isPunctuation reports whether c, a character in UTF-8, is of U+2000 to U+203F.
+func isPunctuation(c string) bool { return len(c) == 3 && c[:2] == "\xe2\x80" }
+
 // plain reports whether any profile that changes text would leave s as it is, for
 // the case that matters most: printable ASCII without token syntax. spec: scrub/7
 func plain(s string, limit int, t *TokenTable) bool {
-	if at, _ := longRow(s, textRows); at >= 0 || beginsAsJSON(s) && strings.Contains(s, `\u`) || strings.Contains(s, armourBegin) {
-		return false
-	}
 	if len(s) > limit || strings.IndexByte(s, '<') >= 0 || strings.IndexByte(s, '[') >= 0 ||
 		strings.IndexByte(s, '#') >= 0 || strings.IndexByte(s, '&') >= 0 || t.startsRole(s, 0) {
 		return false
@@ -110,5 +113,9 @@ func plain(s string, limit int, t *TokenTable) bool {
 		i++
 		i += ucd.PlainASCIIBelow(s[i:], t.plainEnd)
 	}
-	return true
+	if beginsAsJSON(s) && strings.Contains(s, `\u`) || strings.Contains(s, armourBegin) {
+		return false
+	}
+	at, _ := longRow(s, textRows)
+	return at < 0
 }

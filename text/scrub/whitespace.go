@@ -23,7 +23,7 @@ var (
 func longRow(s string, limits rowLimits) (at, end int) {
 	step := min(limits.blanks, limits.lines)
 	for i := step - 1; i < len(s); i += step {
-		if c := s[i]; c > ' ' && c < utf8.RuneSelf {
+		if c := s[i]; c > ' ' && !inOddSpace[c] {
 			continue
 		}
 		if visibleASCII(s[max(0, i-step/4)]) && visibleASCII(s[min(len(s)-1, i+step/4)]) {
@@ -63,6 +63,18 @@ func longRow(s string, limits rowLimits) (at, end int) {
 	return -1, 0
 }
 
+// inOddSpace holds the bytes, but those of ASCII, of which white space is made in UTF-8.
+var inOddSpace = func() (is [256]bool) {
+	for r := rune(utf8.RuneSelf); r <= 0x3000; r++ {
+		if oddSpace(r) {
+			for _, b := range []byte(string(r)) {
+				is[b] = true
+			}
+		}
+	}
+	return is
+}()
+
 func visibleASCII(c byte) bool { return ' ' < c && c < utf8.RuneSelf }
 
 // The least that a code in spaces of different widths writes: so many of two kinds in a row, or
@@ -85,7 +97,7 @@ func oddSpaces(s string) (at, end int) {
 			at = narrow
 		}
 		i = at + 1
-		if i == len(s) || s[i] != 0x80 && s[i] != 0x81 && s[i] != 0xa0 {
+		if r, _, _ := ucd.Decode(s[at:]); !oddSpace(r) {
 			continue
 		}
 		for strings.HasSuffix(s[:at], "\u3000") {
