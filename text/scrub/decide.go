@@ -158,7 +158,8 @@ func (m *matcher) decide(c Class, h hit, exact bool) bool {
 // keeps reports whether a token stays for the moment that honest text spells too: it does
 // where the text spells it plainly, as honest text does. spec: scrub/4.5
 func (m *matcher) keeps(h hit, exact bool) bool {
-	honest := h.inCode || h.tok.Treatment == Ambiguous || m.narrow && h.tok.Treatment == RemoveMCP
+	midLine := h.tok.kind == asHeading && !beginsLine(m.src, int(h.start)) // where no heading stands
+	honest := h.inCode || h.tok.Treatment == Ambiguous || m.narrow && h.tok.Treatment == RemoveMCP && !midLine
 	return honest && exact && !m.all && !touched(m.changed, int(h.start), int(h.end))
 }
 

@@ -38,28 +38,28 @@ func isHidden(r rune) bool {
 // hasHidden reports whether a hidden code point is left in s.
 func hasHidden(s string) bool { return strings.ContainsFunc(s, isHidden) }
 
-// tokens are control tokens as the models' own tokenizers spell them, in lower
-// case. U+2581 is how one family writes a space. What honest text also spells
+// tokens are control tokens as the models' own tokenizers spell them: they know no
+// other case. U+2581 is how one family writes a space. What honest text also spells
 // ("[INST]", "<s>", "<system>" and the like) is not among them: where it stands
 // plainly it is kept and noted.
 var tokens = []string{
 	"<|im_start|>", "<|im_end|>", "<|im_sep|>", "<|endoftext|>", "<|endofprompt|>", // ChatML, GPT
-	"[/inst]", "<<sys>>", "<</sys>>", // Llama 2, Mistral
+	"[/INST]", "<<SYS>>", "<</SYS>>", // Llama 2, Mistral
 	"<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<|eom_id|>", "<|python_tag|>", // Llama 3
 	"<|header_start|>", "<|header_end|>", "<|eot|>", "<|eom|>", // Llama 4
-	"[system_prompt]", "[/system_prompt]", "[tool_calls]", "[available_tools]", "[/available_tools]", "[tool_results]", "[/tool_results]", // Mistral
+	"[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[TOOL_CALLS]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", // Mistral
 	"<start_of_turn>", "<end_of_turn>", "<|turn>", "<turn|>", "<|channel>", "<|tool_call>", "<tool_call|>", // Gemma
 	"]~!b[", "]~b]", "[e~[", "<minimax:tool_call>", "<beginning_of_sentence>", // MiniMax
-	"<|dsml|", "[|system|]", "[|endofturn|]", "<seed:bos>", "<seed:eos>", "<arg_key>", "<special_10>", "<start_function_call>",
+	"<|DSML|", "[|system|]", "[|endofturn|]", "<seed:bos>", "<seed:eos>", "<arg_key>", "<SPECIAL_10>", "<start_function_call>",
 	"<|system|>", "<|user|>", "<|assistant|>", "<|end|>", "<|tool|>", // Phi
 	"<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|vision_start|>", "<|vision_end|>", // Qwen
 	"<|begin\u2581of\u2581sentence|>", "<|end\u2581of\u2581sentence|>", // DeepSeek, after NFKC
 	"<|tool\u2581calls\u2581begin|>", "<|tool\u2581calls\u2581end|>", "<|tool\u2581outputs\u2581begin|>", "<|tool\u2581outputs\u2581end|>",
-	"<|start_of_turn_token|>", "<|end_of_turn_token|>", "<|system_token|>", "<|user_token|>", "<|chatbot_token|>", // Command-R
+	"<|START_OF_TURN_TOKEN|>", "<|END_OF_TURN_TOKEN|>", "<|SYSTEM_TOKEN|>", "<|USER_TOKEN|>", "<|CHATBOT_TOKEN|>", // Command-R
 	"<|start_of_role|>", "<|end_of_role|>", // Granite
 	"<think>", "</think>", "<|im_user|>", "<|im_assistant|>", "<|im_system|>", "<|end_of_turn|>", "<unused0>",
 	"<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>", "<function_results>", "</function_results>",
-	"</system>", "### instruction:", "### system:", // prompts rather than tokens, and imitated as such
+	"</system>", "### Instruction:", "### System:", // prompts rather than tokens, and imitated as such
 	"<|start|>", "<|message|>", "<|channel|>", "<|constrain|>", "<|return|>", "<|call|>", // harmony
 }
 
@@ -72,12 +72,6 @@ func hasToken(s string) bool {
 		}
 		return r
 	}, norm.NFKC.String(s))
-	view = strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			return r + 'a' - 'A'
-		}
-		return r
-	}, view)
 	return slices.ContainsFunc(tokens, func(t string) bool { return strings.Contains(view, t) })
 }
 
