@@ -71,7 +71,7 @@ func dropCredentials(p *pass) {
 		at := armour + strings.LastIndex(s[armour:closing], armourBegin)
 		end := closing + len(armourEnd)
 		body, is := strings.CutPrefix(strings.TrimSpace(s[at+len(armourBegin):closing]), armourURI)
-		if manifest, err := base64.StdEncoding.DecodeString(body); is && err == nil && len(manifest) >= jumbfHeader && string(manifest[4:jumbfHeader]) == "jumb" {
+		if manifest, err := base64.StdEncoding.DecodeString(body); is && strings.Contains(s[at:closing], "\n") && err == nil && len(manifest) >= jumbfHeader && string(manifest[4:jumbfHeader]) == "jumb" {
 			p.takeCredential(at, end, blank, manifest)
 		}
 		armour = from(s, armourBegin, end)

@@ -176,6 +176,9 @@ func (t *TokenTable) lookupAngle(content []symbol) *Token {
 	if tok := t.lookup(inAngles, content); tok != nil {
 		return tok
 	}
+	if !slices.ContainsFunc(content, func(x symbol) bool { return x.char == '|' || x.char == ':' }) {
+		return nil // neither a shape nor a variant
+	}
 	var k nameKey
 	if !k.set(content) {
 		return nil

@@ -99,10 +99,12 @@ func plain(s string, limit int, t *TokenTable) bool {
 			return false
 		}
 	}
+	lines := false
 	i := ucd.PlainASCIIBelow(s, t.plainEnd)
 	for i < len(s) {
 		switch s[i] {
 		case '\n':
+			lines = true
 			if i+1 < len(s) && (t.opens[s[i+1]] || s[i+1] == ' ' || s[i+1] == '\t') && t.startsRole(s, i+1) {
 				return false
 			}
@@ -113,9 +115,15 @@ func plain(s string, limit int, t *TokenTable) bool {
 		i++
 		i += ucd.PlainASCIIBelow(s[i:], t.plainEnd)
 	}
-	if beginsAsJSON(s) && strings.Contains(s, `\u`) || strings.Contains(s, armourBegin) {
+	if beginsAsJSON(s) && strings.Contains(s, `\u`) {
 		return false
 	}
-	at, _ := longRow(s, textRows)
+	rows := textRows
+	if !lines {
+		rows.lines = rows.blanks // a longer step
+	} else if strings.Contains(s, armourBegin) {
+		return false
+	}
+	at, _ := longRow(s, rows)
 	return at < 0
 }

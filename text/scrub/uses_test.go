@@ -256,9 +256,9 @@ func TestAllowance(t *testing.T) {
 	}
 }
 
-// bits is how many bits are needed to say which of the places hold a character, at most
+// bitsNeeded is how many bits are needed to say which of the places hold a character, at most
 // most of them, and which of the values it has.
-func bits(places, most, values int) int {
+func bitsNeeded(places, most, values int) int {
 	ways := new(big.Int)
 	for i := range min(most, places) + 1 {
 		n := new(big.Int).Binomial(int64(places), int64(i))
@@ -280,7 +280,7 @@ func TestHiddenBits(t *testing.T) {
 		if strings.Contains(c.unit, "\u2069") {
 			always, each = always/2, 2*each
 		}
-		fmt.Fprintf(&table, "| %s | %d, and 1 for each %d | %d | %d |\n", c.name, always, each, c.values, bits(1000*max(1, c.row), always+1000/each, c.values))
+		fmt.Fprintf(&table, "| %s | %d, and 1 for each %d | %d | %d |\n", c.name, always, each, c.values, bitsNeeded(1000*max(1, c.row), always+1000/each, c.values))
 	}
 	if !strings.Contains(string(page), table.String()) {
 		t.Errorf("the page lacks\n%s", table.String())

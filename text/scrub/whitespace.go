@@ -3,6 +3,7 @@
 package scrub
 
 import (
+	"math/bits"
 	"strings"
 	"unicode/utf8"
 
@@ -88,6 +89,9 @@ const (
 // -1 if there is none. It looks for U+00A0 and for what begins with the byte E2: no row is
 // without one of them. spec: scrub/3.13
 func oddSpaces(s string) (at, end int) {
+	if !holdsWideSpace(s) {
+		return -1, 0 // one kind at most
+	}
 	var all uint32 // the kinds in the text, one bit each
 	some, first := 0, 0
 	wide, narrow := strings.IndexByte(s, 0xe2), strings.IndexByte(s, 0xc2)
@@ -119,7 +123,7 @@ func oddSpaces(s string) (at, end int) {
 			continue
 		}
 		i = end
-		if row >= oddInRow && countBits(kinds) >= kindsInRow {
+		if row >= oddInRow && bits.OnesCount32(kinds) >= kindsInRow {
 			return at, end
 		}
 		if all == 0 {
@@ -128,17 +132,27 @@ func oddSpaces(s string) (at, end int) {
 		all |= kinds
 		some += row
 	}
-	if some >= oddInText && countBits(all) >= kindsInText {
+	if some >= oddInText && bits.OnesCount32(all) >= kindsInText {
 		return first, len(s)
 	}
 	return -1, 0
 }
 
-func countBits(x uint32) (n int) {
-	for ; x != 0; x &= x - 1 {
-		n++
+// holdsWideSpace reports whether s holds an odd space that is not U+00A0.
+func holdsWideSpace(s string) bool {
+	for i := strings.IndexByte(s, 0xe2); i >= 0 && i+2 < len(s); i = next(s, 0xe2, i, i+1) {
+		switch b := s[i+2]; s[i+1] {
+		case 0x80:
+			if b <= 0x8a || b == 0xaf {
+				return true
+			}
+		case 0x81:
+			if b == 0x9f {
+				return true
+			}
+		}
 	}
-	return n
+	return strings.Contains(s, "\u3000")
 }
 
 func kindOfSpace(r rune) int {
