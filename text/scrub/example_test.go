@@ -10,34 +10,36 @@ import (
 )
 
 func ExampleScrubber_Scrub() {
-	scrubber, err := scrub.Compile(scrub.Policy{}) // the zero value is the strict profile "mcp"
+	scrubber, err := scrub.Compile(scrub.Policy{Profile: scrub.Faithful}) // the default of the product
 	if err != nil {
 		log.Fatal(err)
 	}
 	var r scrub.Result // may be used again
-	scrubber.Scrub("Paris.\u200b<|im_\u00adend|> \ufb01ne", &r)
-	fmt.Println(r.Clean)
+	scrubber.Scrub("10\u2076 Hz\u200b \U0001F469\u200d\U0001F4BB <|im_\u00adend|><|im_end|>", &r)
+	fmt.Printf("%+q\n", r.Clean.String())
 	for _, e := range r.Edits {
 		fmt.Println(e.Class.Code(), e.Start, e.End)
 	}
+	// What a client sends back is restored.
+	restored, n := scrub.Builtin().Restore("delete \u27e8|im_end|\u27e9")
+	fmt.Println(restored, n)
 	// Output:
-	// Paris. fine
-	// hidden-zero-width 6 9
-	// control-token 9 21
-	// nfkc 22 25
+	// "10\u2076 Hz \U0001f469\u200d\U0001f4bb \u27e8|im_end|\u27e9"
+	// hidden-zero-width 8 11
+	// control-token 24 46
+	// delete <|im_end|> 1
 }
 
-// The profile faithful keeps what languages and emoji need, and changes no character
-// that it does not remove.
-func ExampleCompile_faithful() {
-	scrubber, err := scrub.Compile(scrub.Policy{Profile: scrub.Faithful, MaxChars: 4000})
+// The zero Policy is the strict profile "mcp".
+func ExampleCompile_mcp() {
+	scrubber, err := scrub.Compile(scrub.Policy{MaxChars: 4000})
 	if err != nil {
 		log.Fatal(err)
 	}
 	var r scrub.Result
-	scrubber.Scrub("\U0001F469\u200d\U0001F4BB caf\u00e9 \ufb01ne\U000E0041\U000E0042", &r)
-	fmt.Printf("%+q %d removed\n", r.Clean.String(), len(r.Edits))
-	// Output: "\U0001f469\u200d\U0001f4bb caf\u00e9 \ufb01ne" 1 removed
+	scrubber.Scrub("10\u2076 Hz, Paris.\u200b<|im_end|> \ufb01ne", &r)
+	fmt.Println(r.Clean, r.Tokens)
+	// Output: 106 Hz, Paris. fine 1
 }
 
 // A profile that must not change a text refuses it.

@@ -178,11 +178,11 @@ func (p *pass) fitting(at int, g spacer) spacer {
 }
 
 func (p *pass) parsesAsJSON() bool {
-	if p.json == 0 {
-		p.json = 1
+	if p.json == jsonUnchecked {
+		p.json = notJSON
 		if parsesAsJSON(p.text) {
-			p.json = 2
+			p.json = isJSON
 		}
 	}
-	return p.json == 2
+	return p.json == isJSON
 }

@@ -10,9 +10,12 @@
 //
 // It is part of the public API:
 //
-//	scrubber, err := scrub.Compile(scrub.Policy{}) // the strict profile
+//	scrubber, err := scrub.Compile(scrub.Policy{Profile: scrub.Faithful}) // the default of the product
 //	var r scrub.Result
 //	scrubber.Scrub(text, &r) // r.Clean is what a model may read
+//
+// The zero Policy is the profile "mcp", the strictest, which also normalises. Where tokens are
+// defused, as under Faithful, TokenTable.Restore takes that back in what a client sends.
 //
 // The formats and the reasons stand in docs/spec/scrub.md.
 package scrub
@@ -117,6 +120,15 @@ func (s *Scrubber) guard(p *pass) {
 	}
 }
 
+// A jsonCheck is what is known of whether a text is JSON.
+type jsonCheck uint8
+
+const (
+	jsonUnchecked jsonCheck = iota
+	notJSON
+	isJSON
+)
+
 // A pass is one run through the steps of one text.
 type pass struct {
 	policy *Policy
@@ -130,7 +142,7 @@ type pass struct {
 	blunt  bool   // too many passes: remove what could be the cause
 	action TokenAction
 	raises bool // look-alikes of tokens go up one level, once for each text
-	json   byte // whether the text is JSON: 0 not looked at, 1 no, 2 yes
+	json   jsonCheck
 	parted bool // a blank or a line break was left where something was removed
 
 	kept [numUses]int // hidden characters that faithful has kept, by use
@@ -147,7 +159,7 @@ func (p *pass) apply(st *Step) {
 
 func (p *pass) begin() {
 	p.r.ed.begin(p.text)
-	p.json = 0
+	p.json = jsonUnchecked
 }
 
 // end takes over what the step's editor made. It reports whether that differs.
