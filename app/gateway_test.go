@@ -31,14 +31,14 @@ servers:
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
 			s := g.Must("/mcp/one", "", version)
-			if got, err := g.Say(s, "echo", "x"); got != "one says x" || err != nil {
+			if got, err := g.Say(s, "echo", "x"); got != "one says \u27e8|im_start|\u27e9x" || err != nil {
 				t.Errorf("%q, %v", got, err)
 			}
 			s = g.Must("/mcp", "", version)
 			if got := g.Tools(s); !slices.Equal(got, []string{"one_echo"}) {
 				t.Errorf("%q", got)
 			}
-			if got, err := g.Say(s, "one_echo", "y"); got != "one says y" || err != nil {
+			if got, err := g.Say(s, "one_echo", "y"); got != "one says \u27e8|im_start|\u27e9y" || err != nil {
 				t.Errorf("%q, %v", got, err)
 			}
 			if _, err := g.Say(s, "second_echo", "y"); err == nil || !strings.Contains(err.Error(), "pellucid refused this call") {
@@ -155,10 +155,10 @@ func TestUpReload(t *testing.T) {
 	}
 	g.Write(config + "  two: {url: " + two + "}\n")
 	g.Eventually("the new server", func() bool { return slices.Equal(g.Tools(all), []string{"one_echo", "two_echo"}) })
-	if got, err := g.Say(g.Must("/mcp/two", "", ""), "echo", "x"); got != "two says x" || err != nil {
+	if got, err := g.Say(g.Must("/mcp/two", "", ""), "echo", "x"); got != "two says \u27e8|im_start|\u27e9x" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got, err := g.Say(single, "echo", "x"); got != "one says x" || err != nil {
+	if got, err := g.Say(single, "echo", "x"); got != "one says \u27e8|im_start|\u27e9x" || err != nil {
 		t.Errorf("the session did not go on: %q, %v", got, err)
 	}
 
@@ -242,7 +242,7 @@ func TestUpDrain(t *testing.T) {
 			}
 			close(wait)
 			for range 2 {
-				if got := <-answers; got != "one says wait<nil>" {
+				if got := <-answers; got != "one says \u27e8|im_start|\u27e9wait<nil>" {
 					t.Errorf("%s", got)
 				}
 			}
@@ -290,7 +290,7 @@ func TestUpChurn(t *testing.T) {
 			}
 			_, id := post(path, "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
 			post(path, id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-			if out, _ := post(path, id, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"`+tool+`","arguments":{"text":"x"}}}`); !strings.Contains(out, "one says x") {
+			if out, _ := post(path, id, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"`+tool+`","arguments":{"text":"x"}}}`); !strings.Contains(out, "one says \u27e8|im_start|\u27e9x") {
 				t.Fatalf("session %d: %s", i, out)
 			}
 			if i%3 == 0 { // the others are forgotten, and make room for new ones

@@ -68,7 +68,7 @@ type Config struct {
 	// closed its side gets what is answered within 2 s.
 	Finish bool
 
-	// Tokens are the control tokens that are removed; nil: those of this version.
+	// Tokens are the control tokens that are removed or defused; nil means those of this version.
 	Tokens *scrub.TokenTable
 
 	Validation // of structuredContent

@@ -78,8 +78,7 @@ func TestProtectedServers(t *testing.T) {
 	if err := json.Unmarshal(protected, &file); err != nil {
 		t.Fatal(err)
 	}
-	// The local one is rejected, for the descriptions of the demonstration hide text.
-	for name, want := range map[string]string{"local": `"code":7603`, "remote": `"remote"`} {
+	for name, want := range map[string]string{"local": `"name":"weather"`, "remote": `"remote"`} {
 		s := file.MCPServers[name]
 		if s.Command != self || s.Args[0] != "wrap" || strings.Contains(strings.Join(s.Args, " "), "s3cret") {
 			t.Fatalf("%s: %q %q", name, s.Command, s.Args)
@@ -103,12 +102,21 @@ func TestProtectedServers(t *testing.T) {
 			t.Fatal(err)
 		}
 		io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`+"\n")
-		line, err := bufio.NewReader(out).ReadString('\n')
+		lines := bufio.NewReader(out)
+		line, err := lines.ReadString('\n')
+		if err == nil && name == "local" {
+			io.WriteString(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"+`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`+"\n")
+			line, err = lines.ReadString('\n')
+		}
 		if err != nil || !strings.Contains(line, want) {
 			t.Errorf("%s: %q, %v", name, line, err)
 		}
+		// A description of the demonstration hides text: its tool waits for a reviewer, the others are listed.
+		if strings.Contains(line, "calculate") {
+			t.Errorf("%s: the tool that hides text is listed: %q", name, line)
+		}
 		in.Close()
-		if err := cmd.Wait(); (err == nil) != (name == "remote") {
+		if err := cmd.Wait(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -103,7 +103,7 @@ func (c *scrubCmd) Run(e *env) error {
 
 // tokenFlags are the operator's own control tokens.
 type tokenFlags struct {
-	Tokens string `placeholder:"FILE" completion:"files" help:"Also remove the control tokens in this file (see docs/spec/tokens.md)."`
+	Tokens string `placeholder:"FILE" completion:"files" help:"Also treat what this file lists as control tokens (see docs/spec/tokens.md)."`
 }
 
 // read returns the table of tokens, nil where the flag is not set. verb begins an

@@ -119,7 +119,7 @@ func callPoison(t *testing.T, cmd *exec.Cmd, version string) {
 		t.Fatalf("call: %v", err)
 	}
 	text := res.Content[0].(*mcp.TextContent).Text
-	if !strings.HasPrefix(text, frame.Notice) || !strings.Contains(text, "\nbeforeafter\n") || strings.ContainsAny(text, "\u202e\U000e0041") {
+	if !strings.HasPrefix(text, frame.Notice) || !strings.Contains(text, "\nbefore\u27e8|im_start|\u27e9after\n") || strings.ContainsAny(text, "\u202e\U000e0041") {
 		t.Errorf("text %+q", text)
 	}
 	if res.Meta[frame.MetaKey] == nil {

@@ -23,7 +23,7 @@ const (
 	ToolText                      // scrubbed and framed
 	ResourceText                  // scrubbed, and framed where what is read of a resource is
 	PromptText                    // scrubbed, and framed where prompts are
-	Definition                    // unchanged unless a character must go; removals only
+	Definition                    // unchanged unless a character must go or a control token is defused
 	Name                          // never rewritten: passes or is refused
 	Schema                        // any JSON: member names as Name, strings as Definition, at every depth
 	Blob                          // base64: text types are decoded, scrubbed and encoded again, others reported
