@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // TestAdmissionRugPull: a server changes a tool in the middle of a session. The tool is
@@ -101,34 +104,102 @@ func testRugPull(t *testing.T, transport, version, path string) {
 	gone(t, m)
 }
 
-// TestAdmissionRejects: servers that must not be seen at all are not, wherever they
-// have hidden it, while the server beside them works.
-func TestAdmissionRejects(t *testing.T) {
-	t.Parallel()
+// hiding are servers that hide text in one item each.
+func hiding() map[string]words {
 	pages := make([]json.RawMessage, 40)
 	for i := range pages {
 		pages[i] = definition("t"+strconv.Itoa(i), "Page "+strconv.Itoa(i))
 	}
 	pages[39] = definition("t39", hiddenWords)
+	return map[string]words{
+		"page":  {Tools: pages, Trick: "pages"},
+		"enum":  {Tools: []json.RawMessage{definition("t", "x", `,"outputSchema":{"type":"object","properties":{"p":{"enum":["a\u202eb"]}}}`)}},
+		"meta":  {Tools: []json.RawMessage{definition("t", "x", `,"_meta":{"k":["\u200b"]}`)}},
+		"icon":  {Tools: []json.RawMessage{definition("t", "x", `,"icons":[{"src":"data:image/svg+xml;base64,PHN2Zz7igK48L3N2Zz4="}]`)}},
+		"hello": {Instructions: "Hi." + hiddenWords},
+		"named": {Trick: "named"},
+	}
+}
+
+// adversaries configures a good server and each of the bad ones twice: as a command and at a URL.
+func adversaries(t *testing.T, mark string, bad map[string]words) (config string) {
+	good := newAdversary(t, words{Tools: []json.RawMessage{definition("add", "Adds.")}})
+	config = "servers:\n  good: " + good.stdio(t, mark) + "\n"
+	for name, w := range bad {
+		a := newAdversary(t, w)
+		config += "  " + name + ": " + a.stdio(t, mark) + "\n  http-" + name + ": " + a.http(t) + "\n"
+	}
+	return config
+}
+
+// TestAdmissionWithholds: of servers that hide text only the item that holds it is withheld, and
+// of what a server says of itself the text, until a reviewer approves it.
+func TestAdmissionWithholds(t *testing.T) {
+	t.Parallel()
+	in, m := newInstall(t), mark()
+	base, _ := in.serveUp(t, "version: 1\n"+adversaries(t, m, hiding()))
+	for name, w := range hiding() {
+		for _, name := range []string{name, "http-" + name} {
+			c := in.watch(t, base+"/mcp/"+name, "2025-11-25")
+			var want []string
+			for _, tool := range w.Tools[:max(0, len(w.Tools)-1)] {
+				var d struct{ Name, Description string }
+				if err := json.Unmarshal(tool, &d); err != nil {
+					t.Fatal(err)
+				}
+				want = append(want, d.Name+": "+d.Description)
+			}
+			if w.Trick == "named" {
+				want = []string{"add: Adds."}
+			}
+			slices.Sort(want)
+			if got := c.list(); !slices.Equal(got, want) {
+				t.Errorf("%s: listed %q, want %q", name, got, want)
+			}
+			page, err := c.ListTools(soon(t), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said, err := json.Marshal([]any{c.InitializeResult(), page.Meta})
+			if err != nil || strings.Contains(string(said), "Hi.") || strings.Contains(string(said), "Adds.") {
+				t.Errorf("%s: says of itself %+q, %v", name, said, err)
+			}
+			if len(w.Tools) == 0 {
+				continue
+			}
+			var hides struct{ Name string }
+			if err := json.Unmarshal(w.Tools[len(w.Tools)-1], &hides); err != nil {
+				t.Fatal(err)
+			}
+			if got := c.call(hides.Name); !strings.Contains(got, "pellucid holds this tool") {
+				t.Errorf("%s: a withheld tool: %+q", name, got)
+			}
+			in.pins(t, "approve", name, in.waiting(t, name, hides.Name))
+			c.told("a reviewer has approved")
+			if got := c.call(hides.Name); !strings.Contains(got, "called "+hides.Name) {
+				t.Errorf("%s: an approved tool: %+q", name, got)
+			}
+		}
+	}
+	if status := get(t, base+"/servers"); strings.Contains(status, `"rejected"`) {
+		t.Errorf("rejected:\n%s", status)
+	}
+}
+
+// TestAdmissionRejects: servers that must not be seen at all are not, and with hidden: reject
+// neither are those that hide text, wherever they have hidden it, while the server beside them
+// works.
+func TestAdmissionRejects(t *testing.T) {
+	t.Parallel()
 	bad := map[string]words{
-		"page":    {Tools: pages, Trick: "pages"},
-		"enum":    {Tools: []json.RawMessage{definition("t", "x", `,"outputSchema":{"type":"object","properties":{"p":{"enum":["a\u202eb"]}}}`)}},
-		"meta":    {Tools: []json.RawMessage{definition("t", "x", `,"_meta":{"k":["\u200b"]}`)}},
-		"icon":    {Tools: []json.RawMessage{definition("t", "x", `,"icons":[{"src":"data:image/svg+xml;base64,PHN2Zz7igK48L3N2Zz4="}]`)}},
-		"hello":   {Instructions: "Hi." + hiddenWords},
 		"endless": {Trick: "endless"},
 		"cycle":   {Trick: "cycle"},
 		"differ":  {Trick: "differ"},
 		"huge":    {Trick: "huge"},
 	}
+	maps.Copy(bad, hiding())
 	in, m := newInstall(t), mark()
-	good := newAdversary(t, words{Tools: []json.RawMessage{definition("add", "Adds.")}})
-	config := "version: 1\nservers:\n  good: " + good.stdio(t, m) + "\n"
-	for name, w := range bad {
-		a := newAdversary(t, w)
-		config += "  " + name + ": " + a.stdio(t, m) + "\n  http-" + name + ": " + a.http(t) + "\n"
-	}
-	base, _ := in.serveUp(t, config)
+	base, _ := in.serveUp(t, "version: 1\nadmission: {hidden: reject}\n"+adversaries(t, m, bad))
 	all := in.watch(t, base+"/mcp", "2025-11-25")
 	rejected := func() (n int) { return strings.Count(get(t, base+"/servers"), `"rejected"`) }
 	for end := time.Now().Add(time.Minute); rejected() < 2*len(bad) && time.Now().Before(end); {
@@ -294,18 +365,34 @@ func TestAdmissionWrap(t *testing.T) {
 	s.exit()
 	gone(t, m)
 
-	a.say(t, words{Instructions: hiddenWords})
-	cmd := in.command("--name", "b", "--pins", "enforce", "--env", adversaryVariable+"="+string(a), "--", self, m, "b")
-	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n")
-	out, _ := cmd.Output()
-	if code := cmd.ProcessState.ExitCode(); code != 11 && code != 0 || strings.Contains(string(out), `"result"`) {
-		t.Errorf("exit code %d, %s", code, out)
+	// Instructions with hidden text are withheld; what is hidden in no item rejects the server.
+	b := func() *session {
+		return start(t, in.command("--name", "b", "--pins", "enforce", "--env", adversaryVariable+"="+string(a), "--", self, m, "b"))
+	}
+	a.say(t, words{Instructions: hiddenWords, Tools: good.Tools})
+	s = b()
+	if got := string(s.initializeWith(`{}`)); strings.Contains(got, "Adds.") {
+		t.Errorf("%+q", got)
+	}
+	if got := list(s); !slices.Equal(got, []string{"add", "sub"}) {
+		t.Errorf("%q", got)
+	}
+	s.exit()
+	gone(t, m)
+	a.say(t, words{Trick: "cursor"})
+	s = b()
+	if m := s.call("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"e2e","version":"1"}}`); m.Error == nil {
+		t.Errorf("%+q", m.outcome())
+	}
+	if code := s.code(); code != exitRejected {
+		t.Errorf("exit code %d, want %d", code, exitRejected)
 	}
 	gone(t, m)
 }
 
-// TestAdmissionWrapCut: a session under way ends when its server is checked anew, since
-// its pin is gone, and then rejected. The client hears a constant text, the operator why.
+// TestAdmissionWrapCut: a server is checked anew, since its pin is gone. Where an item of it holds
+// hidden text now, the session goes on; where the server is rejected, it ends. The client hears a
+// constant text, the operator why.
 func TestAdmissionWrapCut(t *testing.T) {
 	t.Parallel()
 	in, m := newInstall(t), mark()
@@ -317,14 +404,25 @@ func TestAdmissionWrapCut(t *testing.T) {
 	s := start(t, in.command("--env", adversaryVariable+"="+string(a), "--", self, m))
 	s.initializeWith(`{}`)
 	s.result("tools/list", `{}`)
-	a.say(t, words{Instructions: hiddenWords})
-	pins, err := filepath.Glob(filepath.Join(in.state, "pins", "*.pin"))
-	if err != nil || len(pins) != 1 {
-		t.Fatalf("%q, %v", pins, err)
+	unpin := func() {
+		pins, err := filepath.Glob(filepath.Join(in.state, "pins", "*.pin"))
+		if err != nil || len(pins) != 1 {
+			t.Fatalf("%q, %v", pins, err)
+		}
+		if err := os.Remove(pins[0]); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := os.Remove(pins[0]); err != nil {
-		t.Fatal(err)
+	a.say(t, words{Instructions: hiddenWords, Tools: []json.RawMessage{definition("add", "Adds.")}})
+	unpin()
+	waittest.Until(t, "the hidden text", func() bool {
+		return strings.Contains(s.stderr.String(), "first=true held=1")
+	})
+	if got := s.tool("add", `{}`); !strings.Contains(string(got), "called add") {
+		t.Errorf("%+q", got)
 	}
+	a.say(t, words{Trick: "cursor"})
+	unpin()
 	if code := s.code(); code != exitRejected { // although the client is still there
 		t.Errorf("exit code %d, want %d", code, exitRejected)
 	}

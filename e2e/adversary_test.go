@@ -34,9 +34,10 @@ type adversary string
 type words struct {
 	Instructions string
 	Tools        []json.RawMessage
-	// Trick is "": none; "pages": each tool on a page of its own; "endless": a list
-	// without end; "cycle": one that begins anew; "differ": another answer each time;
-	// "huge": 100 MB; "flood": a poke announces 20,000 changes.
+	// Trick is "": none; "pages": each tool on a page of its own; "named": text hidden in the
+	// title, which each page repeats; "cursor": in the cursor; "endless": a list without end;
+	// "cycle": one that begins anew; "differ": another answer each time; "huge": 100 MB;
+	// "flood": a poke announces 20,000 changes.
 	Trick string
 }
 
@@ -79,7 +80,7 @@ func (a adversary) answer(m message) (before, answer string) {
 	result := func(s string) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, s) }
 	switch m.Method {
 	case "initialize":
-		return "", result(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"a","version":"1"},"instructions":` + quote(w.Instructions) + `}`)
+		return "", result(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":` + w.info() + `,"instructions":` + quote(w.Instructions) + `}`)
 	case "tools/list":
 		return "", result(w.page(p.Cursor))
 	case "tools/call":
@@ -93,6 +94,14 @@ func (a adversary) answer(m message) (before, answer string) {
 		return before, result(`{"content":[{"type":"text","text":"called ` + p.Name + `"}]}`)
 	}
 	return "", fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, m.ID)
+}
+
+// info is the server's name, with a title that hides text under the trick "named".
+func (w words) info() string {
+	if w.Trick == "named" {
+		return `{"name":"a","version":"1","title":` + quote(hiddenWords) + `}`
+	}
+	return `{"name":"a","version":"1"}`
 }
 
 var listings struct {
@@ -110,6 +119,12 @@ func (w words) page(cursor string) string {
 		}
 		b, _ := json.Marshal(map[string]any{"tools": w.Tools[at : at+1], "nextCursor": next})
 		return strings.Replace(string(b), `"nextCursor":"",`, "", 1)
+	case "named":
+		return `{"tools":[` + string(definition("add", "Adds.")) + `],"_meta":{"io.modelcontextprotocol/serverInfo":` + w.info() + `}}`
+	case "cursor":
+		if cursor == "" {
+			return `{"tools":[],"nextCursor":"1\u200b"}`
+		}
 	case "endless":
 		return `{"tools":[` + string(definition("t"+next, "x")) + `],"nextCursor":"` + next + `"}`
 	case "cycle":
@@ -123,7 +138,7 @@ func (w words) page(cursor string) string {
 		listings.Unlock()
 		return `{"tools":[` + string(definition("t", "It is "+strconv.Itoa(n)+" o'clock.")) + `]}`
 	}
-	b, _ := json.Marshal(map[string]any{"tools": w.Tools})
+	b, _ := json.Marshal(map[string]any{"tools": append([]json.RawMessage{}, w.Tools...)})
 	return string(b)
 }
 

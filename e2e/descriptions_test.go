@@ -36,12 +36,12 @@ func newHostileServer() *mcp.Server {
 	return s
 }
 
-// upWith serves a server under the name of hostile with these members of admission.
-func upWith(t *testing.T, role, admission string) (w *install, base string, log *said) {
+// upWith serves a server under the name of hostile with these members of the configuration.
+func upWith(t *testing.T, role, members string) (w *install, base string, log *said) {
 	t.Helper()
 	w = newInstall(t)
 	file := filepath.Join(t.TempDir(), "pellucid.yaml")
-	config := "version: 1\nadmission: {" + admission + "}\nservers:\n  hostile: {command: " + yamlCommand(helperServer(t, role, "described")) + "}\n"
+	config := "version: 1\n" + members + "\nservers:\n  hostile: {command: " + yamlCommand(helperServer(t, role, "described")) + "}\n"
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -62,9 +62,10 @@ func (s *said) text() string {
 }
 
 // TestDescribedServer: what a hostile server says of itself, and in prompts and resources, is told
-// and recorded and passes; with descriptions: hold the poisoned tool waits for a reviewer.
+// and recorded and passes where `classify` names a classifier; with descriptions: hold the poisoned
+// tool waits for a reviewer.
 func TestDescribedServer(t *testing.T) {
-	w, base, log := upWith(t, "orders", "descriptions: warn")
+	w, base, log := upWith(t, "orders", "admission: {descriptions: warn}\ndefaults: {classify: [local]}")
 	s := openHTTP(t, base+"/mcp/hostile")
 	if list := string(s.result("tools/list", `{}`)); !strings.Contains(list, "poisoned") || !strings.Contains(list, "honest") {
 		t.Errorf("listed: %s", list)
@@ -92,7 +93,7 @@ func TestDescribedServer(t *testing.T) {
 		t.Errorf("the log does not tell:\n%s", text)
 	}
 
-	w, base, _ = upWith(t, "orders", "descriptions: hold")
+	w, base, _ = upWith(t, "orders", "admission: {descriptions: hold}")
 	s = openHTTP(t, base+"/mcp/hostile")
 	if list := string(s.result("tools/list", `{}`)); strings.Contains(list, "poisoned") || !strings.Contains(list, "honest") {
 		t.Errorf("listed: %s", list)
@@ -101,7 +102,7 @@ func TestDescribedServer(t *testing.T) {
 		t.Errorf("pins: %s", diff)
 	}
 
-	_, base, log = upWith(t, "modern", "descriptions: hold") // an honest server of the SDK
+	_, base, log = upWith(t, "modern", "admission: {descriptions: hold}") // an honest server of the SDK
 	if list := string(openHTTP(t, base+"/mcp/hostile").result("tools/list", `{}`)); !strings.Contains(list, "greet") {
 		t.Errorf("listed: %s", list)
 	}

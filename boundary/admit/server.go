@@ -268,7 +268,7 @@ func (s *Server) removed(seen *surface.Surface) {
 	for _, r := range removals[:min(len(removals), maxTold)] {
 		told = append(told, fmt.Sprintf("%s %s: %s (%d)", r.Kind, finding.Quote(r.Item), r.Code, r.N))
 	}
-	s.a.log.Warn("parts of a server's definitions are removed before a model sees them", "server", s.config().Name, "removed", told, "more", len(removals)-len(told))
+	s.a.log.Warn("parts of a server's definitions are changed before a model sees them", "server", s.config().Name, "changed", told, "more", len(removals)-len(told))
 }
 
 // misshapen logs the entries of lists that no client sees for their form.

@@ -101,7 +101,7 @@ func TestRun(t *testing.T) {
 			[]string{"\n3 servers: 1 clean, 1 rejected, 1 unreachable\n"}, "shadow"},
 		{"disabled", Checker{}, []*Target{{Name: "a", dump: honest, disabled: true}}, "not-checked", "skipped", []string{"  skipped       the file has disabled it; --server NAME checks it all the same\n"}, "items"},
 		{"disabled and named", Checker{Disabled: true}, []*Target{{Name: "a", dump: honest, disabled: true}}, "clean", "clean", []string{"  clean  "}, "disabled"},
-		{"narrow", Checker{Rules: surface.Rules{Narrow: true}}, []*Target{{Name: "a", dump: dumpOf(t, "now", "a\u17b4b")}}, "clean", "clean", []string{"  clean  ", "\n  removed       tool now: 1 part, "}, "hidden text"},
+		{"narrow", Checker{Rules: surface.Rules{Narrow: true}}, []*Target{{Name: "a", dump: dumpOf(t, "now", "a\u17b4b")}}, "clean", "clean", []string{"  clean  ", "\n  changed       tool now: 1 part, "}, "hidden text"},
 		{"one server has the tool of another", Checker{}, []*Target{{Name: "a", dump: honest}, {Name: "b", dump: honest}}, "clean", "clean clean",
 			[]string{"names that two servers use\n  ", "has the same name as \"now\" of"}, "rejected"},
 		{"nothing", Checker{}, nil, "not-checked", "", nil, "server"},

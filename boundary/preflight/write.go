@@ -112,7 +112,7 @@ func (r *Server) write(w io.Writer, p terminal.Palette) {
 		row("note", "read what is reported: nothing is rejected for it, and honest texts are reported too")
 	}
 	for _, x := range r.Removed {
-		row("removed", "%s: %s, %s, before a model sees it", x.Key(), terminal.Plural(x.N, "part"), x.Code)
+		row("changed", "%s: %s, %s, before a model sees it", x.Key(), terminal.Plural(x.N, "part"), x.Code)
 	}
 	for _, x := range r.LeftOut {
 		row("left out", "%s: not what the protocol's schema allows", x.shown)

@@ -180,6 +180,9 @@ func (o *CheckResult) state(k Key) State {
 // rejectsHidden reports whether the hidden text rejects the server. What stands in no item, as
 // in a cursor, cannot be held by itself.
 func (o *CheckResult) rejectsHidden(r Rules, s *Surface) bool {
+	if o.Inspection.apart {
+		return true
+	}
 	for k := range o.Inspection.keys {
 		it, isItem := s.Item(k)
 		nameless := k.Kind > List && k.Name == "" // left out for its form

@@ -160,6 +160,7 @@ func TestGateWithholds(t *testing.T) {
 	const page = `{"initialize":{"protocolVersion":"2025-06-18"},"tools/list":[{"tools":[%s]%s},{"tools":[]}]}`
 	for _, tt := range []struct{ entry, beside, want string }{
 		{a, `,"nextCursor":"n\u200b"`, "rejected:"},
+		{a, `,"x":"beside","nextCursor":"n\u200b"`, "rejected:"},
 		{a + `,{"description":"no\u200b name"}`, `,"nextCursor":"n"`, "clean:a asked"},
 	} {
 		if _, got := newGate().checkAll(t, parse(t, fmt.Appendf(nil, page, tt.entry, tt.beside))); got != tt.want {
@@ -182,9 +183,14 @@ func TestGateIntroduction(t *testing.T) {
 		{`"instructions":"Use\u200b it.","serverInfo":{"name":"n","version":"1"}`, `{"serverInfo":{"name":"n","version":"1"}}`},
 		{`"instructions":"Use it.","serverInfo":{"name":"n","version":"1","title":"N\u202e"}`, `{"instructions":"Use it.","serverInfo":{"name":"n","version":"1"}}`},
 		{`"instructions":"Use it.","serverInfo":{"name":"n\u200b","version":"1","title":"N"}`, `{"instructions":"Use it."}`},
+		{`"instructions":"Use it.","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"n","version":"1","title":"N\u202e"}}`, `{"instructions":"Use it.","serverInfo":{"name":"n","version":"1"}}`},
 		{`"instructions":"Use it.","capabilities":{"experimental":{"x":{"a\u200b":1}},"y":{"b":"c"}}`, `{"capabilities":{"y":{"b":"c"}},"instructions":"Use it."}`},
 	} {
-		s := parse(t, fmt.Appendf(nil, `{"initialize":{"protocolVersion":"2025-06-18",%s},"tools/list":[{"tools":[%s]}]}`, tt.said, tool("a", "First.")))
+		_, meta, _ := strings.Cut(tt.said, `"_meta"`)
+		if meta != "" {
+			meta = `,"_meta"` + meta
+		}
+		s := parse(t, fmt.Appendf(nil, `{"initialize":{"protocolVersion":"2025-06-18",%s},"tools/list":[{"tools":[%s]%s}]}`, tt.said, tool("a", "First."), meta))
 		g := newGate()
 		for range 2 {
 			o, got := g.checkAll(t, s)

@@ -45,6 +45,7 @@ type Inspection struct {
 	Blobs []Place // not inspected: data URIs that hold no text
 	size  int     // of all answers
 	keys  map[Key]bool
+	apart bool // hidden text stands in no item, as in a cursor
 }
 
 // A HiddenTextError rejects a surface in which text is hidden.
@@ -125,8 +126,10 @@ type inspector struct {
 	wide    bool
 	allowed []Key
 	result  scrub.Result
-	of      Key             // the definition that item is about
-	item    scrub.Allowance // what the strings of the definition keep together
+	hello   strictjson.Value // the server's introduction
+	apart   bool             // what is looked at stands in no item
+	of      Key              // the definition that item is about
+	item    scrub.Allowance  // what the strings of the definition keep together
 	key     Key
 	out     *Inspection
 }
@@ -136,7 +139,7 @@ func (in *inspector) answer(a answer) {
 	l := listOf(a.method)
 	root := a.doc.Root()
 	if l == nil {
-		in.key = Key{Kind: Server}
+		in.key, in.hello, in.apart = Key{Kind: Server}, root, false
 		in.value(root, nil)
 		return
 	}
@@ -144,6 +147,10 @@ func (in *inspector) answer(a answer) {
 	for name, val := range root.Members() {
 		at := trail{nil, name, i}
 		in.key = Key{List, l.method}
+		if RepeatsName(name.Text(), val, in.hello) {
+			in.key = Key{Kind: Server}
+		}
+		in.apart = isBookkeeping(name.Text(), val)
 		in.visit(name, &at, true)
 		if name.Text() != l.member {
 			in.value(val, &at)
@@ -260,9 +267,10 @@ func (in *inspector) check(text string, t *trail, isName bool, within string) {
 		wide().Scrub(text, &in.result)
 		in.result.Item = nil
 	}
-	if in.result.Refused == 0 || slices.Contains(in.allowed, in.key) {
+	if in.result.Refused == 0 || !in.apart && slices.Contains(in.allowed, in.key) {
 		return
 	}
+	in.out.apart = in.out.apart || in.apart
 	if in.out.keys == nil {
 		in.out.keys = map[Key]bool{}
 	}
