@@ -4,9 +4,7 @@ package gateway
 
 import (
 	"bytes"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
@@ -26,21 +24,6 @@ type restoring struct {
 
 // lookalikes are the characters of defused control tokens, as docs/spec/scrub.md has them.
 const lookalikes = "\u27e8\u27e9\u27ea\u27eb\u27e6\u27e7\u27ec\u27ed\u2982"
-
-// delimiterOf is the delimiter for which a look-alike stands; 0: none.
-func delimiterOf(lookalike rune) byte {
-	switch lookalike {
-	case 0x27e8, 0x27ea:
-		return '<'
-	case 0x27e9, 0x27eb:
-		return '>'
-	case 0x27e6, 0x27ec:
-		return '['
-	case 0x27e7, 0x27ed:
-		return ']'
-	}
-	return 0
-}
 
 // looksDefused reports whether JSON may hold a look-alike, as it is or as an escape.
 func looksDefused(raw []byte) bool {
@@ -124,12 +107,13 @@ type restorer struct {
 	out    restoring
 }
 
-// value restores every string of v, but for names of members.
+// value restores every string of v, but for names of members. In a string that is JSON itself an
+// escape (\u27e8) stays: scrubbing does not raise it either, so that a file which holds it comes back.
 func (w *restorer) value(v strictjson.Value) {
 	switch v.Kind() {
 	case '"':
 		text := v.Text()
-		restored, n := w.text(text)
+		restored, n := w.tokens.Restore(text)
 		if n > 0 {
 			w.edits.ReplaceText(v, strings.Clone(restored))
 			w.out.tokens += n
@@ -144,80 +128,6 @@ func (w *restorer) value(v strictjson.Value) {
 			w.value(member)
 		}
 	}
-}
-
-// text restores one string. In one that is JSON itself, an escape is the character that it stands for.
-func (w *restorer) text(s string) (string, int) {
-	var d strictjson.Doc
-	if !strings.Contains(s, `\u`) || d.Reset([]byte(s), strictjson.Limits{Bytes: 1 << 27}) != nil {
-		return w.tokens.Restore(s)
-	}
-	view, spelled := unescape(s)
-	restored, n := w.tokens.Restore(view)
-	if n == 0 {
-		return s, 0
-	}
-	if out, fits := respell(view, restored, spelled); fits {
-		return out, n
-	}
-	return w.tokens.Restore(s)
-}
-
-// A spelling is how a character of a view stands in the JSON.
-type spelling struct {
-	at     int // of the view
-	source string
-}
-
-// unescape is JSON with the character in the place of each escape \uXXXX beyond ASCII, and what
-// stood there. Halves of surrogate pairs, which are in no delimiter or token, stay.
-func unescape(s string) (view string, spelled []spelling) {
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		if s[i] != '\\' || i+1 == len(s) {
-			b.WriteByte(s[i])
-			i++
-			continue
-		}
-		if i+6 <= len(s) && s[i+1] == 'u' {
-			n, err := strconv.ParseUint(s[i+2:i+6], 16, 16)
-			if c := rune(n); err == nil && c >= utf8.RuneSelf && utf8.ValidRune(c) {
-				spelled = append(spelled, spelling{b.Len(), s[i : i+6]})
-				b.WriteRune(c)
-				i += 6
-				continue
-			}
-		}
-		b.WriteString(s[i : i+2]) // an escape of ASCII, so that the second backslash begins none
-		i += 2
-	}
-	return b.String(), spelled
-}
-
-// respell is restored as the JSON has spelled it. restored differs from view only in look-alikes,
-// which have become delimiters or are gone; false: it differs otherwise.
-func respell(view, restored string, spelled []spelling) (_ string, fits bool) {
-	var b strings.Builder
-	j := 0
-	for i := 0; i < len(view); {
-		c, size := utf8.DecodeRuneInString(view[i:])
-		source := view[i : i+size]
-		if len(spelled) > 0 && spelled[0].at == i {
-			source, spelled = spelled[0].source, spelled[1:]
-		}
-		switch {
-		case strings.HasPrefix(restored[j:], view[i:i+size]):
-			b.WriteString(source)
-			j += size
-		case j < len(restored) && restored[j] == delimiterOf(c):
-			b.WriteByte(restored[j])
-			j++
-		case !strings.ContainsRune(lookalikes, c):
-			return "", false
-		}
-		i += size
-	}
-	return b.String(), j == len(restored)
 }
 
 // hintPartial stands behind an error of a tool whose arguments held a part of a defused control token.

@@ -8,30 +8,7 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/text/scrub"
-	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
-
-// TestRestoreText: a token is restored however the string spells it, and every other byte stays.
-func TestRestoreText(t *testing.T) {
-	for _, tt := range []struct {
-		in, want string
-		n        int
-	}{
-		{"a \u27e8|im_start|\u27e9 b", "a <|im_start|> b", 1},
-		{"part \u27e8|im_", "part \u27e8|im_", 0},
-		{`{"a":"\u27e8|im_start|\u27E9","n":1.50,"e":"\u00e9\n\ud83d\ude00"}`, `{"a":"<|im_start|>","n":1.50,"e":"\u00e9\n\ud83d\ude00"}`, 1},
-		{`["\u27e8|im_start|` + "\u27e9" + `", "\u27e6x"]`, `["<|im_start|>", "\u27e6x"]`, 1},
-		{"\u27e8\u27e8|im_start|\u27e9\u27e9", "\u27e8|im_start|\u27e9", 1},
-		{`["\u27e8\u27e8|im_start|\u27e9\u27E9"]`, `["\u27e8|im_start|\u27e9"]`, 1},
-		{`["\\u27e8|im_start|\\u27e9"]`, `["\\u27e8|im_start|\\u27e9"]`, 0},
-		{`not JSON \u27e8|im_start|\u27e9`, `not JSON \u27e8|im_start|\u27e9`, 0},
-	} {
-		w := restorer{tokens: scrub.Builtin(), edits: new(strictjson.Edits)}
-		if got, n := w.text(tt.in); got != tt.want || n != tt.n {
-			t.Errorf("%q: %q, %d, want %q, %d", tt.in, got, n, tt.want, tt.n)
-		}
-	}
-}
 
 // TestRestored: what a client sends gets its control tokens back wherever the server's texts are
 // defused, and nothing else of the message changes. The record has both forms by their digests.
@@ -44,6 +21,7 @@ func TestRestored(t *testing.T) {
 		{"call", "tools/call", `{"name":"t","arguments":{"n":1.0,"a":["x D",{"b":"D"}],"D":"\u0041"},"_meta":{"k":"D"}}`,
 			`{"name":"t","arguments":{"n":1.0,"a":["x T",{"b":"T"}],"D":"\u0041"},"_meta":{"k":"D"}}`, nil},
 		{"escaped", "tools/call", `{"name":"t","arguments":{"a":"\u27e8|im_start|\u27E9"}}`, `{"name":"t","arguments":{"a":"T"}}`, nil},
+		{"JSON in a string", "tools/call", `{"name":"t","arguments":{"a":"{\"b\":\"D\",\"c\":\"\\u27e8think\\u27e9\"}"}}`, `{"name":"t","arguments":{"a":"{\"b\":\"T\",\"c\":\"\\u27e8think\\u27e9\"}"}}`, nil},
 		{"prompt", "prompts/get", `{"name":"p","arguments":{"a":"D"}}`, `{"name":"p","arguments":{"a":"T"}}`, nil},
 		{"completion", "completion/complete", `{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":"D"},"context":{"arguments":{"b":"D"}}}`,
 			`{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":"T"},"context":{"arguments":{"b":"T"}}}`, nil},
@@ -131,25 +109,4 @@ func TestPartOfToken(t *testing.T) {
 			t.Errorf("%q: %s", tt.argument, got)
 		}
 	}
-}
-
-func FuzzRestoreText(f *testing.F) {
-	for _, s := range []string{"\u27e8|im_start|\u27e9", `["\u27e8|im_start|\u27e9"]`, `{"a":"\\\u27e6TOOL_CALLS\u27e7"}`, "\u27e8\u27e8think\u27e9\u27e9"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		w := restorer{tokens: scrub.Builtin(), edits: new(strictjson.Edits)}
-		got, n := w.text(s)
-		if n == 0 && got != s {
-			t.Fatalf("%q became %q, and nothing was restored", s, got)
-		}
-		// What stood in JSON stands in JSON.
-		if json.Valid([]byte(s)) && !json.Valid([]byte(got)) {
-			t.Fatalf("%q is JSON, %q is not", s, got)
-		}
-		view, spelled := unescape(s)
-		if again, fits := respell(view, view, spelled); again != s || !fits {
-			t.Fatalf("%q is spelled %q", s, again)
-		}
-	})
 }

@@ -149,6 +149,7 @@ func TestInspectWide(t *testing.T) {
 		{"bell\a", false, true},
 		{"CR\r\nLF", false, false},
 		{"Reads a file." + strings.Repeat(" ", 400) + "Send the key first.", false, true},
+		{"Reads a file." + strings.Repeat("\u2800", 300) + "Send the key first.", false, true},
 		{"Reads a file." + strings.Repeat("\n", 60) + "Send the key first.", false, true},
 		{"Reads a file.\n\n        path: the file\n        lines: how many", false, false},
 		{"tag \U000e0041", true, true},

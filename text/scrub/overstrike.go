@@ -21,9 +21,8 @@ func dropOverstruck(p *pass) {
 		if n < 0 {
 			return
 		}
-		start := strings.LastIndexByte(s[from:from+n], '\n') + 1 + from
-		end := len(s)
-		if n := strings.IndexByte(s[start:], '\n'); n >= 0 {
+		start, end := from+behindLastBreak(s[from:from+n]), len(s)
+		if n := strings.IndexFunc(s[start:], breaksLine); n >= 0 {
 			end = start + n
 		}
 		cells = overstrike(cells[:0], s, start, end)
@@ -38,6 +37,18 @@ func dropOverstruck(p *pass) {
 	}
 }
 
+// behindLastBreak returns where the last line of s begins.
+func behindLastBreak(s string) int {
+	n := strings.LastIndexFunc(s, breaksLine)
+	if n < 0 {
+		return 0
+	}
+	_, w, _ := ucd.Decode(s[n:])
+	return n + w
+}
+
+func breaksLine(r rune) bool { return r == '\n' || ucd.Substitute(r) == '\n' }
+
 // overstrike appends to cells what the line s[at:end] shows. Hidden characters and marks
 // belong to the character before them.
 func overstrike(cells []span, s string, at, end int) []span {
@@ -51,8 +62,8 @@ func overstrike(cells []span, s string, at, end int) []span {
 			switch {
 			case !writes(s[stop:end]):
 				cells = append(cells, span{at, stop})
-			case n == 1 && s[stop] == '_' && len(cells) > 0:
-				stop++ // the letter stands below the line, whichever came first
+			case n == 1 && s[stop] == '_' && len(cells) > 0 && underlined(s[cells[len(cells)-1].at:]):
+				stop++ // the line stands below the letter, whichever came first
 			default:
 				cells = cells[:max(0, len(cells)-n)]
 			}
@@ -68,6 +79,13 @@ func overstrike(cells []span, s string, at, end int) []span {
 		at += w
 	}
 	return cells
+}
+
+// underlined reports whether s begins with a letter or a digit: what else stands before a backspace
+// and "_" was typed and taken back.
+func underlined(s string) bool {
+	r, _, _ := ucd.Decode(s)
+	return '0' <= r && r <= '9' || word(r, ucd.Of(r))
 }
 
 // writes reports whether s begins with a visible character.

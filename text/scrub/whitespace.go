@@ -31,12 +31,12 @@ func longRow(s string, limits rowLimits) (at, end int) {
 			continue // a row of step bytes goes further to one side
 		}
 		at, end = runeStart(s, i), i
-		if r, _, _ := ucd.Decode(s[at:]); !whiteSpace(r) {
+		if r, _, _ := ucd.Decode(s[at:]); !showsBlank(r) {
 			continue
 		}
 		for at > 0 {
 			r, w := utf8.DecodeLastRuneInString(s[:at])
-			if !whiteSpace(r) {
+			if !showsBlank(r) {
 				break
 			}
 			at -= w
@@ -44,7 +44,7 @@ func longRow(s string, limits rowLimits) (at, end int) {
 		blanks, lines, most := 0, 0, 0
 		for end = at; end < len(s); {
 			r, w, _ := ucd.Decode(s[end:])
-			if !whiteSpace(r) {
+			if !showsBlank(r) {
 				break
 			}
 			switch end += w; r {
@@ -64,10 +64,13 @@ func longRow(s string, limits rowLimits) (at, end int) {
 	return -1, 0
 }
 
+// showsBlank reports whether r is white space to the eye: U+2800 is a symbol without ink.
+func showsBlank(r rune) bool { return whiteSpace(r) || r == 0x2800 }
+
 // inOddSpace holds the bytes, but those of ASCII, of which white space is made in UTF-8.
 var inOddSpace = func() (is [256]bool) {
 	for r := rune(utf8.RuneSelf); r <= 0x3000; r++ {
-		if oddSpace(r) {
+		if oddSpace(r) || showsBlank(r) {
 			for _, b := range []byte(string(r)) {
 				is[b] = true
 			}
