@@ -20,12 +20,12 @@ record/ledger.AddCosignature:      adds what witnesses answer to a checkpoint, a
 text/href.Bare:                    reads back what URI.Rendered has written
 text/scrub.EncodedTokens:          counts control tokens behind escapes, for reports
 text/scrub.unescape:               part of EncodedTokens
-text/scrub.escape1:                part of EncodedTokens
 text/scrub.Replay:                 checks a list of events against input and output
 text/scrub.Steps:                  the steps of a profile in order, which the specification is held to
 
 # Tools of tests, and programs that write what is generated.
 app/apptest:              a running gateway for tests
+text/ucd.CCC:             the combining class, which tests of the tables and oracles compare
 boundary/surface/pintest: the same tests for every store of pins
 e2e:                      tests of the program against servers and clients that others wrote
 e2e/deploy:               tests of the chart, the Compose file, the proxies and the alerts

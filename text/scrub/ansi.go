@@ -100,9 +100,9 @@ func sequence(s string) (int, spacer) {
 // the cursor to another line.
 func csiSpacer(parameters string, final byte) spacer {
 	switch {
-	case strings.IndexByte("ABEFHLMSTdefkru", final) >= 0 && strings.IndexAny(parameters, "<=>? !\"#$%&'()*+,-./") < 0:
+	case strings.IndexByte("ABEFHLMSTdefkru", final) >= 0 && !strings.ContainsAny(parameters, "<=>? !\"#$%&'()*+,-./"):
 		return newLine
-	case strings.IndexByte("JKXcghilmnpqtxy", final) >= 0 || strings.IndexAny(parameters, "<=>? !\"#$%&'()*+,-./") >= 0:
+	case strings.IndexByte("JKXcghilmnpqtxy", final) >= 0 || strings.ContainsAny(parameters, "<=>? !\"#$%&'()*+,-./"):
 		return ""
 	}
 	return blank
