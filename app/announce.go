@@ -17,7 +17,7 @@ func (b *Gateway) announce(addr string) {
 	}
 	if b.src.path == "" {
 		fmt.Fprint(w, "No "+DefaultFile+" here, so this is a demonstration: a server whose tools return poisoned\n"+
-			"and honest text, behind the boundary; one whose own description is poisoned, which is rejected;\n"+
+			"and honest text, behind the boundary; one that hides text in the description of a tool, which is withheld;\n"+
 			"and the grounding adapter with its demonstration set.\n")
 	} else {
 		fmt.Fprintf(w, "Rules of %s.\n", finding.Quote(b.src.path))

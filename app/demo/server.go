@@ -12,8 +12,8 @@ import (
 )
 
 // Serve answers on standard input and output until the client is gone. With results
-// alone it leaves out the tools whose own description is poisoned, for which a server
-// would not become live.
+// alone it leaves out the tools whose own description is poisoned, which no client would
+// see.
 func Serve(ctx context.Context, results bool) error {
 	s := mcp.NewServer(&mcp.Implementation{Name: "demo", Version: "1"}, nil)
 	for i := range Cases {

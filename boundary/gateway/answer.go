@@ -84,11 +84,11 @@ func blockPlaceholder(id ID) []byte {
 // leftOutBlock stands for the last n blocks of a list.
 func leftOutBlock(id ID, n, all int) []byte {
 	return fmt.Appendf(nil, `{"type":"text","text":"[pellucid: %s of %s blocks left out: they are too many for their length; evidence %s]"}`,
-		grouped(n), grouped(all), id)
+		groupThousands(n), groupThousands(all), id)
 }
 
-// grouped writes n with a comma before each three digits.
-func grouped(n int) string {
+// groupThousands writes n with a comma before each three digits.
+func groupThousands(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]

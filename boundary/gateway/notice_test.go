@@ -129,7 +129,7 @@ func TestGrowthOfBlocks(t *testing.T) {
 // TestLeftOutBlocks: what must go is counted in the text and in the record.
 func TestLeftOutBlocks(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 999: "999", 1046: "1,046", 1234567: "1,234,567"} {
-		if got := grouped(n); got != want {
+		if got := groupThousands(n); got != want {
 			t.Errorf("%d: %s", n, got)
 		}
 	}
@@ -139,7 +139,7 @@ func TestLeftOutBlocks(t *testing.T) {
 	texts, _ := fencedBodies(t, r, got.at("result", "content"))
 	left := blocks - len(texts) + 1
 	last := got.text("result", "content", len(texts)-1, "text")
-	if want := fmt.Sprintf("[pellucid: %s of 100,000 blocks left out: they are too many for their length; evidence ", grouped(left)); !strings.HasPrefix(last, want) {
+	if want := fmt.Sprintf("[pellucid: %s of 100,000 blocks left out: they are too many for their length; evidence ", groupThousands(left)); !strings.HasPrefix(last, want) {
 		t.Errorf("%d left out: %s", left, last)
 	}
 	var note struct {

@@ -35,9 +35,9 @@ func looksDefused(raw []byte) bool {
 	return false
 }
 
-// restores reports whether control tokens are defused in any text of the server. What was read
+// restoresTokens reports whether control tokens are defused in any text of the server. What was read
 // by one of its tools may be written by another, which removes them.
-func (r *relay) restores() bool {
+func (r *relay) restoresTokens() bool {
 	defuses := func(rule Rule) bool {
 		s, err := r.in.scrub.of(rule.MaxChars, rule.ControlTokens)
 		return err == nil && (rule.Profile == Faithful && s.faithful.DefusesTokens() || rule.Profile == MCP && s.mcp.DefusesTokens())
@@ -59,7 +59,7 @@ func (r *relay) restores() bool {
 // restore gives the control tokens back to the strings of a request that a model or a person has
 // written: not to names, URIs and cursors, in which none is defused.
 func (r *relay) restore(m *wire.Message, e *strictjson.Edits) (out restoring) {
-	if !looksDefused(m.Params.Raw()) || !r.restores() {
+	if !looksDefused(m.Params.Raw()) || !r.restoresTokens() {
 		return out
 	}
 	w := restorer{tokens: r.cfg.tokens(), edits: e}
@@ -75,7 +75,7 @@ func (r *relay) restore(m *wire.Message, e *strictjson.Edits) (out restoring) {
 
 // restoreAnswer does so in the client's answer to a request of the server, and records it.
 func (r *relay) restoreAnswer(m *wire.Message) {
-	if m.Kind != wire.Response || !looksDefused(m.Result.Raw()) || !r.restores() {
+	if m.Kind != wire.Response || !looksDefused(m.Result.Raw()) || !r.restoresTokens() {
 		return
 	}
 	var e strictjson.Edits
