@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package pellucid_test
+package laws_test
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	architecture = "ARCHITECTURE.md"
+	architecture = "docs/ARCHITECTURE.md"
 	writtenBegin = "<!-- written by 'make docs' -->\n"
 	writtenEnd   = "<!-- /written -->\n"
 )
@@ -58,7 +58,7 @@ func layers(policy string, about map[string]string) string {
 			fmt.Fprintf(&b, "\n### %s\n\n`%s/` %s.\n\n| package | |\n|---|---|\n", layer, layer, strings.TrimSpace(sentence))
 			continue
 		}
-		fmt.Fprintf(&b, "| [%s](%s) | %s |\n", name, name, strings.ReplaceAll(about[name], "|", `\|`))
+		fmt.Fprintf(&b, "| [%s](../%s) | %s |\n", name, name, strings.ReplaceAll(about[name], "|", `\|`))
 	}
 	return b.String() + "\n"
 }
@@ -222,7 +222,7 @@ func membersOf(s *ast.TypeSpec) (names []string) {
 func TestWrongName(t *testing.T) {
 	declared := map[string]map[string]bool{"gateway": {"Run": true, "inspector.pass": true}}
 	for name, want := range map[string]string{
-		"imports_test.go":                 "",
+		"laws/imports_test.go":            "",
 		"boundary/gateway/nothing.go":     "boundary/gateway/nothing.go does not exist",
 		"boundary/":                       "",
 		"attic/":                          "attic/ does not exist",
@@ -264,7 +264,7 @@ func TestWrongPlace(t *testing.T) {
 
 func TestLayers(t *testing.T) {
 	const policy = "\n# text: makes it safe\ntext/a:\ntext/b: text/a\n"
-	want := "\n### text\n\n`text/` makes it safe.\n\n| package | |\n|---|---|\n| [text/a](text/a) | reads a \\| b. |\n| [text/b](text/b) | writes. |\n\n"
+	want := "\n### text\n\n`text/` makes it safe.\n\n| package | |\n|---|---|\n| [text/a](../text/a) | reads a \\| b. |\n| [text/b](../text/b) | writes. |\n\n"
 	if got := layers(policy, map[string]string{"text/a": "reads a | b.", "text/b": "writes."}); got != want {
 		t.Errorf("got %q\nwant %q", got, want)
 	}

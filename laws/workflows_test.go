@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package pellucid_test
+package laws_test
 
 import (
+	"cmp"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,23 +14,26 @@ import (
 )
 
 // TestWorkflows: a workflow may only read unless one of its jobs says more, names a version of every
-// action, gives no expression to a shell, and runs targets that the Makefile has.
+// action, gives no expression to a shell, and runs targets that its Makefile has.
 func TestWorkflows(t *testing.T) {
 	files, err := filepath.Glob(".github/workflows/*.yml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no workflows: %v", err)
 	}
-	makefile := string(readFile(t, "Makefile"))
+	makefiles := map[string]string{}
+	for _, name := range []string{"Makefile", "packaging/Makefile"} {
+		makefiles[name] = string(readFile(t, name))
+	}
 	for _, file := range files {
-		for _, wrong := range wrongWorkflow(t, readFile(t, file), makefile) {
+		for _, wrong := range wrongWorkflow(t, readFile(t, file), makefiles) {
 			t.Errorf("%s: %s", file, wrong)
 		}
 	}
 }
 
-var makeTarget = regexp.MustCompile(`(?m)^make ([a-z-]+)`)
+var makeTarget = regexp.MustCompile(`(?m)^make (?:-f (\S+) )?([a-z][a-z-]*)`)
 
-func wrongWorkflow(t *testing.T, b []byte, makefile string) (wrong []string) {
+func wrongWorkflow(t *testing.T, b []byte, makefiles map[string]string) (wrong []string) {
 	t.Helper()
 	var w struct {
 		Permissions map[string]string
@@ -53,8 +57,8 @@ func wrongWorkflow(t *testing.T, b []byte, makefile string) (wrong []string) {
 				wrong = append(wrong, name+" gives an expression to a shell: pass it by env")
 			}
 			for _, m := range makeTarget.FindAllStringSubmatch(s.Run, -1) {
-				if !strings.Contains(makefile, "\n"+m[1]+":") {
-					wrong = append(wrong, name+" runs make "+m[1]+", which the Makefile does not have")
+				if makefile := cmp.Or(m[1], "Makefile"); !strings.Contains(makefiles[makefile], "\n"+m[2]+":") {
+					wrong = append(wrong, name+" runs make "+m[2]+", which "+makefile+" does not have")
 				}
 			}
 		}
@@ -65,11 +69,11 @@ func wrongWorkflow(t *testing.T, b []byte, makefile string) (wrong []string) {
 
 func TestWrongWorkflow(t *testing.T) {
 	const bad = "permissions: {contents: write}\njobs:\n  a:\n    steps:\n      - uses: x/y\n      - run: make none\n      - run: echo ${{ github.ref }}\n"
-	if got := wrongWorkflow(t, []byte(bad), "\nall:\n"); len(got) != 4 {
+	if got := wrongWorkflow(t, []byte(bad), map[string]string{"Makefile": "\nall:\n"}); len(got) != 4 {
 		t.Errorf("%q", got)
 	}
-	const good = "permissions: {contents: read}\njobs:\n  a:\n    steps:\n      - uses: x/y@v1\n      - run: make all\n"
-	if got := wrongWorkflow(t, []byte(good), "\nall: x\n"); got != nil {
+	const good = "permissions: {contents: read}\njobs:\n  a:\n    steps:\n      - uses: x/y@v1\n      - run: make all\n      - run: make -f a/Makefile pack\n"
+	if got := wrongWorkflow(t, []byte(good), map[string]string{"Makefile": "\nall: x\n", "a/Makefile": "\npack: x\n"}); got != nil {
 		t.Errorf("%q", got)
 	}
 }

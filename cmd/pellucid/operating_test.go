@@ -12,7 +12,7 @@ import (
 // TestOPERATING parses every command of ours that OPERATING.md shows, and holds the
 // paths and metrics that it names to those that there are.
 func TestOPERATING(t *testing.T) {
-	b, err := os.ReadFile("../../OPERATING.md")
+	b, err := os.ReadFile("../../docs/OPERATING.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestOPERATING(t *testing.T) {
 	if commands < 8 {
 		t.Errorf("%d commands found: this test has lost sight of the document", commands)
 	}
-	for _, name := range []string{"packaging/pellucid.service", "docs/spec/plug.md", "docs/spec/protect.md", "docs/spec/config.md", "docs/cli.md", "NEWS.md"} {
+	for _, name := range []string{"packaging/pellucid.service", "docs/spec/plug.md", "docs/spec/protect.md", "docs/spec/config.md", "docs/cli.md", "docs/NEWS.md"} {
 		if !strings.Contains(string(b), name) {
 			t.Errorf("it does not name %s", name)
 		}

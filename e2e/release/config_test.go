@@ -265,17 +265,17 @@ func TestInstallPage(t *testing.T) {
 			t.Errorf("docs/install.md does not say %s", limit)
 		}
 	}
-	makefile, tools := read(t, "Makefile"), read(t, "release.mod")
+	makefile, tools := read(t, "packaging/Makefile"), read(t, "tools/release/go.mod")
 	for _, tool := range []string{"github.com/goreleaser/goreleaser/v2", "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod"} {
 		if !strings.Contains(makefile, tool) || !strings.Contains(tools, tool+"\n") {
-			t.Errorf("%s is not built by the Makefile, or not pinned by release.mod", tool)
+			t.Errorf("%s is not built by packaging/Makefile, or not pinned by tools/release/go.mod", tool)
 		}
 	}
 	if c.Sboms[0].Cmd != "cyclonedx-gomod" {
 		t.Errorf("SBOMs are written by %s", c.Sboms[0].Cmd)
 	}
 	workflow := read(t, ".github/workflows/release.yml")
-	for _, want := range []string{"make release-tools\n", "run: goreleaser release --clean\n", " dist/" + c.Checksum.NameTemplate + "\n", "checksums.txt.sigstore.json"} {
+	for _, want := range []string{"make -f packaging/Makefile release-tools\n", "run: goreleaser release --clean\n", " dist/" + c.Checksum.NameTemplate + "\n", "checksums.txt.sigstore.json"} {
 		if !strings.Contains(workflow, want) {
 			t.Errorf("the workflow of a release does not say %q", want)
 		}
