@@ -13,7 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// TestWorkflows: a workflow may only read unless one of its jobs says more, names a version of every
+// TestWorkflows: a workflow may only read unless one of its jobs says more, names the commit of every
 // action, gives no expression to a shell, and runs targets that its Makefile has.
 func TestWorkflows(t *testing.T) {
 	files, err := filepath.Glob(".github/workflows/*.yml")
@@ -30,6 +30,9 @@ func TestWorkflows(t *testing.T) {
 		}
 	}
 }
+
+// pinned matches an action with its commit: a tag can be moved to another one.
+var pinned = regexp.MustCompile(`@[0-9a-f]{40}$`)
 
 var makeTarget = regexp.MustCompile(`(?m)^make (?:-f (\S+) )?([a-z][a-z-]*)`)
 
@@ -50,8 +53,8 @@ func wrongWorkflow(t *testing.T, b []byte, makefiles map[string]string) (wrong [
 	}
 	for name, job := range w.Jobs {
 		for _, s := range job.Steps {
-			if _, version, _ := strings.Cut(s.Uses, "@"); s.Uses != "" && version == "" {
-				wrong = append(wrong, name+" uses "+s.Uses+" without a version")
+			if s.Uses != "" && !pinned.MatchString(s.Uses) {
+				wrong = append(wrong, name+" does not name the commit of "+s.Uses)
 			}
 			if strings.Contains(s.Run, "${{") {
 				wrong = append(wrong, name+" gives an expression to a shell: pass it by env")
@@ -68,11 +71,11 @@ func wrongWorkflow(t *testing.T, b []byte, makefiles map[string]string) (wrong [
 }
 
 func TestWrongWorkflow(t *testing.T) {
-	const bad = "permissions: {contents: write}\njobs:\n  a:\n    steps:\n      - uses: x/y\n      - run: make none\n      - run: echo ${{ github.ref }}\n"
+	const bad = "permissions: {contents: write}\njobs:\n  a:\n    steps:\n      - uses: x/y@v1\n      - run: make none\n      - run: echo ${{ github.ref }}\n"
 	if got := wrongWorkflow(t, []byte(bad), map[string]string{"Makefile": "\nall:\n"}); len(got) != 4 {
 		t.Errorf("%q", got)
 	}
-	const good = "permissions: {contents: read}\njobs:\n  a:\n    steps:\n      - uses: x/y@v1\n      - run: make all\n      - run: make -f a/Makefile pack\n"
+	const good = "permissions: {contents: read}\njobs:\n  a:\n    steps:\n      - uses: x/y@0123456789abcdef0123456789abcdef01234567 # v1\n      - run: make all\n      - run: make -f a/Makefile pack\n"
 	if got := wrongWorkflow(t, []byte(good), map[string]string{"Makefile": "\nall: x\n", "a/Makefile": "\npack: x\n"}); got != nil {
 		t.Errorf("%q", got)
 	}
