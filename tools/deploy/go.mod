@@ -1,4 +1,4 @@
-module github.com/pellucid-mcp/pellucid
+module github.com/pellucid-mcp/pellucid/tools/deploy
 
 go 1.26.0
 

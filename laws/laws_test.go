@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package pellucid_test
+package laws_test
 
 import (
 	"bytes"
@@ -141,7 +141,7 @@ func TestPackageComments(t *testing.T) {
 	for _, f := range goFiles(t) {
 		dir := filepath.ToSlash(filepath.Dir(f.path))
 		inTest := strings.HasSuffix(f.path, "_test.go")
-		if f.ignored || inTest && dir != "." {
+		if f.ignored || inTest && dir != "laws" {
 			continue
 		}
 		if pkgs[dir] == nil {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package pellucid_test
+package laws_test
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ import (
 )
 
 // public lists the packages that programs of other modules may import. Their
-// exported API is written down in api/, one file for each package. README lists the
+// exported API is written down in laws/api/, one file for each package. README lists the
 // same packages, and each of them says in its comment that it is public.
 const public = `text/finding text/scrub text/href text/frame grounding/attest grounding/corpus record/ledger`
 
@@ -34,7 +34,7 @@ const publicSentence = "It is part of the public API"
 // publicModules are the other modules whose types the exported API may name.
 var publicModules = []string{"golang.org/x/mod/sumdb/tlog"}
 
-func apiFile(pkg string) string { return "api/" + strings.ReplaceAll(pkg, "/", ".") + ".txt" }
+func apiFile(pkg string) string { return "laws/api/" + strings.ReplaceAll(pkg, "/", ".") + ".txt" }
 
 // loadPublic reads the types of the public packages from the export data of the build.
 func loadPublic(t *testing.T) []*types.Package {
@@ -67,7 +67,7 @@ func loadPublic(t *testing.T) []*types.Package {
 	return pkgs
 }
 
-// TestDocsAPI holds api/ against the exported API of the public packages. With
+// TestDocsAPI holds laws/api/ against the exported API of the public packages. With
 // PELLUCID_UPDATE_DOCS set it rewrites a stale file, and still fails.
 func TestDocsAPI(t *testing.T) {
 	want := map[string]bool{}
@@ -82,7 +82,7 @@ func TestDocsAPI(t *testing.T) {
 			t.Errorf("the exported API of %s is not what %s says: run 'make docs' where the change is meant", p.Path(), name)
 			continue
 		}
-		if err := os.MkdirAll("api", 0o777); err != nil {
+		if err := os.MkdirAll("laws/api", 0o777); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(name, []byte(fresh), 0o666); err != nil {
@@ -90,7 +90,7 @@ func TestDocsAPI(t *testing.T) {
 		}
 		t.Errorf("%s was stale and has been rewritten", name)
 	}
-	there, err := filepath.Glob("api/*")
+	there, err := filepath.Glob("laws/api/*")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package pellucid_test
+package laws_test
 
 import (
 	"go/ast"

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pellucid_test holds the laws of the whole repository: who may import whom, and what may stand in a file.
-package pellucid_test
+// Package laws_test holds the laws of the whole repository: who may import whom, and what may stand in a file.
+package laws_test
 
 import (
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,6 +17,16 @@ import (
 )
 
 const module = "github.com/pellucid-mcp/pellucid"
+
+// root is the folder of the repository. The tests run there, so every path in them begins there.
+const root = ".."
+
+func TestMain(m *testing.M) {
+	if err := os.Chdir(root); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 // importPolicy lists every import that is allowed. A line is a package, a colon, and
 // everything outside the standard library that its non-test files may import: packages
