@@ -46,6 +46,13 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{[]string{"corpora", "--data", "absent"}, 1},
 		{[]string{"corpora", "stray"}, 2},
+		{[]string{"scrub", "--rounds", "0"}, 2},
+		{[]string{"gateway", "--pause", "2s"}, 2},
+		{[]string{"ccr", "--tracks", "XY"}, 2},
+		{[]string{"ccr", "--live", "nowhere"}, 2},
+		{[]string{"ccr", "--traces", "absent"}, 1},
+		{[]string{"calibrate", "context.json"}, 2},
+		{[]string{"calibrate", "--url", "http://127.0.0.1:1/v1", "--answers", "1", "context.json"}, 2},
 		{[]string{"nothing"}, 2},
 		{nil, 2},
 	} {
