@@ -124,9 +124,6 @@ func (g *Guard) keep(ctx context.Context, o *guard.Options, dir *state.Dir, s *s
 	}
 	evidence := g.set.Evidence
 	evidence.Mode = rules.Required // whatever becomes of results, a decision is nothing without its record
-	if err := install.Unwrap(ctx, &evidence); err != nil {
-		return guardTrail{}, err
-	}
 	records := install.OpenRecords(s, dir, &evidence, install.PollSeldom, g.log)
 	g.close = append(g.close, records.Close)
 	if g.shared {
