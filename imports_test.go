@@ -123,7 +123,6 @@ boundary/classify/local:       boundary/classify text/ucd
 boundary/classify/deep:        text/finding boundary/classify boundary/classify/local golang.org/x/sys
 boundary/classify/judge:       boundary/classify
 boundary/classify/remote:      text/strictjson platform/egress platform/sigv4 boundary/classify
-boundary/classify/onnx:       text/finding text/strictjson platform/backoff platform/child boundary/classify
 boundary/validate:             text/strictjson github.com/santhosh-tekuri/jsonschema
 boundary/surface:              text/finding text/scrub text/ucd text/strictjson mcp/wire mcp/mcpmsg mcp/mcpshape boundary/blob
 boundary/descriptions:         text/finding text/scrub boundary/policy boundary/classify boundary/classify/local boundary/surface
@@ -134,8 +133,8 @@ boundary/gateway:              text/finding text/scrub text/href text/frame text
 boundary/evidence:             text/frame record/hold record/ledger record/trust record/standing grounding/attest grounding/ground boundary/policy boundary/classify boundary/gateway boundary/surface boundary/validate
 boundary/admit:                text/finding text/strictjson platform/backoff mcp/wire mcp/mcpmsg boundary/policy boundary/classify boundary/descriptions boundary/surface boundary/gateway
 boundary/fleet:                text/finding text/frame text/strictjson platform/backoff platform/child mcp/wire mcp/mcpmsg boundary/gateway
-boundary/rules:                text/finding text/scrub text/href text/frame text/jsonc text/rfc3339 text/strictjson text/ucd platform/auth platform/capture platform/egress platform/listen platform/loopback platform/signin platform/terminal mcp/wire record/captures record/trust record/ledger record/outbound record/webhook record/witness grounding/attest grounding/consensus grounding/ground model/delegation model/format model/llm boundary/classify boundary/classify/deep boundary/classify/local boundary/classify/onnx boundary/classify/remote boundary/gateway boundary/policy boundary/policy/expr boundary/policy/values github.com/goccy/go-yaml github.com/fsnotify/fsnotify
-boundary/classifiers:          text/finding text/scrub text/strictjson model/llm boundary/policy boundary/gateway boundary/classify boundary/classify/deep boundary/classify/judge boundary/classify/local boundary/classify/onnx boundary/rules
+boundary/rules:                text/finding text/scrub text/href text/frame text/jsonc text/rfc3339 text/strictjson text/ucd platform/auth platform/capture platform/egress platform/listen platform/loopback platform/signin platform/terminal mcp/wire record/captures record/trust record/ledger record/outbound record/webhook record/witness grounding/attest grounding/consensus grounding/ground model/delegation model/format model/llm boundary/classify boundary/classify/deep boundary/classify/local boundary/classify/remote boundary/gateway boundary/policy boundary/policy/expr boundary/policy/values github.com/goccy/go-yaml github.com/fsnotify/fsnotify
+boundary/classifiers:          text/finding text/scrub text/strictjson model/llm boundary/policy boundary/gateway boundary/classify boundary/classify/deep boundary/classify/judge boundary/classify/local boundary/rules
 boundary/reviewer:             model/llm boundary/rules boundary/surface
 boundary/plug:                 text/finding text/frame text/scrub text/strictjson platform/intake boundary/gateway github.com/go-json-experiment/json
 boundary/protect:              text/finding text/jsonc text/strictjson platform/state platform/terminal github.com/pelletier/go-toml/v2 go.yaml.in/yaml/v3
