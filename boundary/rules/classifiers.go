@@ -26,16 +26,16 @@ type Classifier struct {
 	Key      Value
 
 	// What single providers need; the others refuse it.
-	apiVersion                       string // azure
-	region, guardrail, version       string // bedrock
-	AccessKey, SecretKey, SessionKey Value  // bedrock
-	config                           string // nemo
-	Model                            string // nemo, judge, http
-	Format                           Format // judge
-	reasoning                        bool   // judge
-	project, location, template      string // model-armor; Project: lakera
-	texts, Chars                     int    // http: of one call
-	plainHTTP                        bool   // dangerously_plain_http
+	apiVersion                       string    // azure
+	region, guardrail, version       string    // bedrock
+	AccessKey, SecretKey, SessionKey Value     // bedrock
+	config                           string    // nemo
+	Model                            string    // nemo, judge, http
+	Format                           Format    // judge
+	reasoning                        bool      // judge
+	project, location, template      string    // model-armor; Project: lakera
+	texts, Chars                     int       // http: of one call
+	plainHTTP                        bool      // dangerously_plain_http
 	deep                             deepModel // local
 
 	Mode       policy.Mode
