@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,31 +11,23 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/measure/interval"
 	"github.com/pellucid-mcp/pellucid/model/analysis"
-	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 type ccrCalibrateCmd struct {
 	ccrContext
 	ccrModel
-	ccrScore
 	Answers int      `default:"5" help:"Number of answers to each context; pairs of answers show how often an action recurs."`
 	Out     string   `short:"o" placeholder:"FILE" help:"File to write the calibration into (default: standard output)."`
 	Context []string `arg:"" completion:"files" help:"Saved contexts in which the model proposes a privileged call. More, and more different, contexts give a better calibration."`
-}
-
-func (c *ccrCalibrateCmd) validate() error {
-	return cmp.Or(c.check(c.ScoreURL != ""), c.ccrScore.validate())
 }
 
 func (ccrCalibrateCmd) Help() string {
 	return `Asks the model several times for each context, unchanged. How often an action recurs in the
 answers to the same context shows how reliably the model repeats itself. How often it recurs
 in the answers to another context shows how often it appears without a cause; this needs at least
-two contexts. With --score-url it measures log-probabilities instead: how much less likely a
-call becomes where its values are withheld, and where they are all shown; a threshold separates
-the two. The calibration is valid for one model id and fingerprint: an answer of another
-model ends its use. Exit codes: 0 done; 1 failed, or a file cannot be read or written; 2 wrong
+two contexts. The calibration is valid for one model id and fingerprint: an answer
+of another model ends its use. Exit codes: 0 done; 1 failed, or a file cannot be read or written; 2 wrong
 usage; 3 the key cannot be read; 4 the model cannot be reached.`
 }
 
@@ -49,9 +40,6 @@ func (c *ccrCalibrateCmd) Run(e *env) error {
 	}
 	ctx, stop := exit.UntilSignal()
 	defer stop()
-	if c.ScoreURL != "" {
-		return coded(c.likelihood(ctx, e))
-	}
 	f := analysis.CalibrationFile{Version: analysis.CalibrationVersion}
 	var all []analysis.Answers
 	asked := 0
@@ -102,7 +90,7 @@ func (c *ccrCalibrateCmd) context(ctx context.Context, e *env, name string, f *a
 }
 
 // write writes the calibration.
-func (c *ccrCalibrateCmd) write(e *env, f any) (err error) {
+func (c *ccrCalibrateCmd) write(e *env, f analysis.CalibrationFile) (err error) {
 	write := func(w io.Writer) error { return terminal.WriteJSON(w, f) }
 	if c.Out == "" {
 		err = write(e.Stdout)
@@ -113,50 +101,4 @@ func (c *ccrCalibrateCmd) write(e *env, f any) (err error) {
 		return fmt.Errorf("ccr: calibration: %w", terminal.QuotedPath(err))
 	}
 	return nil
-}
-
-// likelihood measures what calls lose where their values are shown, and where they are withheld.
-func (c *ccrCalibrateCmd) likelihood(ctx context.Context, e *env) error {
-	by, err := c.ccrScore.dial(e)
-	if err != nil {
-		return err
-	}
-	defer by.Scorer.Close()
-	f := &analysis.LikelihoodFile{Version: analysis.LikelihoodVersion, Oracle: counterfactual.LikelihoodVersion}
-	var all []analysis.Losses
-	asked := 0
-	b := terminal.NewBar(e.Stderr, e.Getenv, "ccr calibrate", 0)
-	defer b.Done()
-	for _, name := range c.Context {
-		q, err := c.read(e, name, c.Model)
-		if err != nil {
-			return err
-		}
-		if err := c.known(ctx, e, q); err != nil {
-			return err
-		}
-		one, err := q.Lose(ctx, by, f, func() { asked++; b.At(int64(asked), terminal.Plural(asked, "call")) })
-		if errors.Is(err, analysis.ErrNothing) {
-			fmt.Fprintf(e.Stderr, "%s is left out: the answer proposes no privileged call\n", terminal.InputName(name))
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		all = append(all, *one)
-	}
-	b.Done()
-	if err := f.Settle(all); err != nil {
-		return err
-	}
-	rates, err := f.Rates()
-	if err != nil {
-		return fmt.Errorf("ccr: %w", err)
-	}
-	if err := c.write(e, f); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(e.Stderr, "%s\nthreshold: %.3f nats a token\nstays likely with its values shown: %s, at least %.3f\nstays likely without them: %s, at most %.3f\n", f.Name, float64(f.Threshold)/1000,
-		interval.Format(f.Repeats, f.Trials), float64(rates.P1)/1e6, interval.Format(f.Slips, f.SlipTrials), float64(rates.P0)/1e6)
-	return err
 }

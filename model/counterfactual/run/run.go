@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"net/http"
 	"time"
 
@@ -35,8 +34,6 @@ type Step struct {
 // Options are what a Runner is made of. Client has to be set.
 type Options struct {
 	Client llm.Client
-	// Likelihood answers in the place of Client, for problems that have one; nil: Client does.
-	Likelihood *Likelihood
 	// Observe is called after every question, by one goroutine of a run; it must not
 	// block. nil: nobody looks.
 	Observe func(Step)
@@ -83,9 +80,6 @@ func (r *Runner) Run(ctx context.Context, j Job) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if (plan.Problem().Likelihood == nil) != (r.o.Likelihood == nil) {
-		return nil, errors.New("run: the problem is of another kind of oracle")
-	}
 	w := newWork(r, &j, plan)
 	w.drive(ctx)
 	return w.report(), nil
@@ -119,7 +113,7 @@ type reply struct {
 
 func newWork(r *Runner, j *Job, plan *counterfactual.Plan) *work {
 	b, spent := plan.Problem().Budget, plan.Spent()
-	limits := llm.Limits{Calls: max(int64(b.Calls-spent.Calls), 0) * r.o.Likelihood.requests(), Tokens: llm.Unlimited, Cost: llm.Unlimited}
+	limits := llm.Limits{Calls: max(int64(b.Calls-spent.Calls), 0), Tokens: llm.Unlimited, Cost: llm.Unlimited}
 	if b.Tokens > 0 {
 		limits.Tokens = max(b.Tokens-spent.Tokens, 0)
 	}
