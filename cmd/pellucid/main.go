@@ -86,7 +86,7 @@ func run(args []string, e *env) int {
 	}
 	ctx, err := parse(k, args)
 	if err != nil {
-		return report(e, exit.With(exit.Usage, usage(ctx, err)))
+		return report(e, exit.With(exit.Usage, usage(ctx, args, err)))
 	}
 	return report(e, runVerb(e, ctx))
 }
