@@ -19,6 +19,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -27,6 +28,7 @@ import (
 // startPair starts a primary and a standby for one test.
 func startPair(t *testing.T) *pgtest.Pair {
 	t.Helper()
+	programtest.Need(t)
 	p, err := pgtest.StartPair()
 	if errors.Is(err, pgtest.ErrMissing) {
 		t.Skip(err)

@@ -22,12 +22,14 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/audit"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
 // omniwitness starts the witness of transparency-dev for one log, and returns its key and its URL.
 func omniwitness(t *testing.T, origin, vkey string) (key, url string) {
 	t.Helper()
+	programtest.Need(t)
 	tool := func(name string) string {
 		path, err := filepath.Abs(filepath.Join("../.tools/publish", name))
 		if err != nil {

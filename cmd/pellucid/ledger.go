@@ -22,7 +22,6 @@ import (
 type ledgerCmd struct {
 	Show       ledgerShowCmd       `cmd:"" help:"List records, or show one."`
 	Index      ledgerIndexCmd      `cmd:"" help:"Say how far the index of the log is, or make it anew."`
-	Drift      ledgerDriftCmd      `cmd:"" help:"Say whether classifiers flag more of a server's results than before."`
 	Prove      ledgerProveCmd      `cmd:"" help:"Write the proof that the log contains a record."`
 	Verify     ledgerVerifyCmd     `cmd:"" help:"Check the log, an exported log, or a proof."`
 	Checkpoint ledgerCheckpointCmd `cmd:"" help:"Print the latest checkpoint, or the public keys."`
