@@ -192,7 +192,7 @@ func MatchesSchema(schema []byte, text string) bool {
 	return doc.Reset([]byte(text), strictjson.Limits{}) == nil && validate.Compile(schema).Check(doc.Root()).Conformity == validate.Valid
 }
 
-// ReadCalibration reads the file that ccr calibrate has written.
+// ReadCalibration reads the file that `pellucid-lab calibrate` has written.
 func ReadCalibration(name string) (*counterfactual.Calibration, error) {
 	b, err := terminal.ReadInput(name, nil)
 	if err != nil {

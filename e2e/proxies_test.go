@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -30,8 +31,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/pellucid-mcp/pellucid/measure/speed"
 )
 
 // proxyName is the host that the files of packaging/proxies serve.
@@ -222,7 +221,7 @@ func padded(t *testing.T, base string) string {
 		r.Header.Set(sessionPad, strings.Repeat("p", 4096))
 		return nil
 	}}
-	srv := httptest.NewServer(speed.Buffered(proxy))
+	srv := httptest.NewServer(buffered(proxy))
 	t.Cleanup(srv.Close)
 	t.Cleanup(srv.CloseClientConnections)
 	return strings.TrimPrefix(srv.URL, "http://")
@@ -371,4 +370,18 @@ func TestHAProxyAnswers(t *testing.T) {
 	if status, body := post("/busy", `{"jsonrpc":"2.0","id":1,"method":"ping"}`); status != http.StatusServiceUnavailable || body != "busy\n" {
 		t.Errorf("an answer of the gateway's own: status %d, %q", status, body)
 	}
+}
+
+// buffered reads a request whole before it goes to next: a ReverseProxy that still sends the body may cut the answer
+// short.
+func buffered(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(w, r)
+	})
 }

@@ -15,8 +15,6 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/pellucid-mcp/pellucid/measure/speed"
 )
 
 // pythonServer runs a server of the Python SDK over a transport, streamable or sse, behind a
@@ -41,7 +39,7 @@ func pythonServer(t *testing.T, transport, path string) (at string, refused *ato
 		}
 		return nil
 	}
-	srv := httptest.NewServer(speed.Buffered(proxy))
+	srv := httptest.NewServer(buffered(proxy))
 	t.Cleanup(func() {
 		srv.CloseClientConnections()
 		srv.Close()

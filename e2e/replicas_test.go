@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/measure/replicas"
+	"github.com/pellucid-mcp/pellucid/e2e/replicas"
 )
 
 // replicaOptions names the programs that a measurement of replicas needs. Where the SDKs are not

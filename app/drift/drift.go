@@ -9,7 +9,7 @@ package drift
 import (
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/measure/interval"
+	"github.com/pellucid-mcp/pellucid/model/interval"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 

@@ -18,12 +18,10 @@ import (
 
 // ccrCmd is counterfactual context reassembly for a person.
 type ccrCmd struct {
-	Analyze   ccrAnalyzeCmd   `cmd:"" help:"Find the piece of a saved context that took control of the model."`
-	Calibrate ccrCalibrateCmd `cmd:"" help:"Measure how reliably a model repeats itself."`
-	Replay    ccrReplayCmd    `cmd:"" help:"Compute the verdict of a record again, byte for byte, without a model."`
-	Verify    ccrVerifyCmd    `cmd:"" help:"Check the log that holds the records, as ledger verify does."`
-	Rerun     ccrRerunCmd     `cmd:"" help:"Ask the model every question of a record again."`
-	Bench     ccrBenchCmd     `cmd:"" help:"Measure the method on recorded runs and simulated models, beside published methods."`
+	Analyze ccrAnalyzeCmd `cmd:"" help:"Find the piece of a saved context that took control of the model."`
+	Replay  ccrReplayCmd  `cmd:"" help:"Compute the verdict of a record again, byte for byte, without a model."`
+	Verify  ccrVerifyCmd  `cmd:"" help:"Check the log that holds the records, as ledger verify does."`
+	Rerun   ccrRerunCmd   `cmd:"" help:"Ask the model every question of a record again."`
 }
 
 // ccrContext says which context is meant.

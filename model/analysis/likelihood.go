@@ -54,13 +54,13 @@ func (q *Question) calls(targets []counterfactual.Proposal) ([]counterfactual.Ca
 	var out []counterfactual.Spelling
 	for i := range targets {
 		k := slices.IndexFunc(q.answer.Calls, func(c counterfactual.Call) bool {
-			p := q.policy.Proposal(c)
+			p := q.Policy.Proposal(c)
 			return p.Digest() == targets[i].Digest()
 		})
 		if k < 0 {
 			return nil, nil, errors.New("ccr: log-probabilities explain calls of tools: the answer proposes something else")
 		}
-		s, ok := q.policy.Spell(q.answer.Calls[k])
+		s, ok := q.Policy.Spell(q.answer.Calls[k])
 		if !ok {
 			return nil, nil, errors.New("ccr: log-probabilities: a call is too long")
 		}
@@ -138,7 +138,7 @@ func (q *Question) Lose(ctx context.Context, by asking.Likelihood, f *Likelihood
 // labelled are variants that show all values of a call, and variants that withhold them. ok is
 // false where some value stands nowhere: the model has made it up, or has put it together.
 func (q *Question) labelled(c counterfactual.Call) (shown, hidden []counterfactual.Variant, ok bool) {
-	origins, ok := q.Assembly.Origins(q.policy, c)
+	origins, ok := q.Assembly.Origins(q.Policy, c)
 	if !ok {
 		return nil, nil, false
 	}
