@@ -10,6 +10,7 @@ import (
 // former has the verbs and flags that this build no longer has and that a page once showed, each with what to do
 // now. A key is how a command line begins, and behind it the flag, if it is one.
 var former = map[string]string{
+	"ledger mirror": "ledger mirror is gone: ledger export DIRECTORY writes the same files, and docs/evidence.md shows how a scheduler copies them",
 	"bench":         "bench is now pellucid-lab scrub and pellucid-lab gateway, in lab/ of the source",
 	"ccr bench":     "ccr bench is now pellucid-lab ccr, in lab/ of the source",
 	"ccr calibrate": "ccr calibrate is now pellucid-lab calibrate, in lab/ of the source",
