@@ -8,7 +8,7 @@ import "strings"
 // showed, each with what to do now. A key is a path, in which * stands for a name that the author chooses; with
 // =VALUE it is a value of that member.
 var former = map[string]string{
-	"evidence.export": "exports are gone: pellucid ledger export --follow writes the records as JSON lines, and docs/siem.md shows how an agent sends them",
+	"evidence.export": "exports are gone: pellucid ledger export --follow writes the records as JSON lines, and docs/evidence.md shows how an agent sends them",
 	"evidence.mirror": "the mirror is gone: pellucid ledger export writes the same files, and docs/evidence.md shows how a scheduler copies them",
 	"evidence.kms":    "KMS is gone: decrypt the key before the start, and name it with evidence.key: file:PATH",
 }
