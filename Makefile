@@ -23,7 +23,7 @@ PACKAGES  ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 CONCURRENT := ./boundary/gateway ./grounding/ground ./model/guard ./record/hold ./model/counterfactual/run ./model/llm/... ./boundary/classify ./boundary/classify/judge ./boundary/classify/remote \
   ./record/ledger ./mcp/wire ./platform/auth ./grounding/didweb ./grounding/factcheck ./platform/child ./mcp/era ./boundary/fleet \
   ./boundary/meter ./boundary/plug ./boundary/rules ./platform/state ./boundary/admit ./storage ./record/sequence \
-  ./mcp/forward ./platform/replica ./platform/peer ./record/webhook ./boundary/evidence ./record/witness ./record/mirror ./record/standing ./record/index ./grounding/ingest ./platform/listen ./platform/login ./platform/keychain
+  ./mcp/forward ./platform/replica ./platform/peer ./record/webhook ./boundary/evidence ./record/witness ./record/standing ./record/index ./grounding/ingest ./platform/listen ./platform/login ./platform/keychain
 # Packages beside these whose memory is used again.
 REUSING := ./platform/reuse ./mcp/mcpshape ./boundary/policy/expr
 STATICCHECK := go tool -modfile=tools/lint/go.mod staticcheck
@@ -126,13 +126,13 @@ $(PEERS): e2e/node/package-lock.json e2e/node/package.json e2e/node/.npmrc
 
 # The framework of NeMo Guardrails, from PyPI. With it in place `make peers-test` runs the
 # example of docs/examples/nemo in it.
-# A witness of transparency-dev and a server of S3's protocol, for the tests of record/witness,
-# record/mirror and cmd/pellucid. They are a module of their own: no binary of ours contains them.
+# A witness of transparency-dev, for the tests of record/witness and app. It is a module of its own: no binary of ours
+# contains it.
 .PHONY: publish-peers
 publish-peers:
 	mkdir -p .tools/publish
 	go build -C e2e/publish -trimpath -o $(CURDIR)/.tools/publish/ github.com/transparency-dev/witness/cmd/omniwitness \
-	  github.com/transparency-dev/witness/cmd/generate_keys github.com/johannesboyne/gofakes3/cmd/gofakes3
+	  github.com/transparency-dev/witness/cmd/generate_keys
 
 nemo: .tools/nemo/installed
 
