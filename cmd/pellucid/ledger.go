@@ -30,8 +30,7 @@ type ledgerCmd struct {
 	Export     ledgerExportCmd     `cmd:"" help:"Write the log as static files."`
 	Rotate     ledgerRotateCmd     `cmd:"" help:"Replace the key that signs the log."`
 	Witness    ledgerWitnessCmd    `cmd:"" help:"Have witnesses cosign the latest checkpoint."`
-	Mirror     ledgerMirrorCmd     `cmd:"" help:"Copy the log to a directory or to a bucket that speaks S3."`
-	Restore    ledgerRestoreCmd    `cmd:"" help:"Bring back records that the database has lost, from a mirror."`
+	Restore    ledgerRestoreCmd    `cmd:"" help:"Bring back records that the database has lost, from an export."`
 	Resume     ledgerResumeCmd     `cmd:"" help:"Let a log go on that was stopped for a reason that does not hold."`
 	Keygen     ledgerKeygenCmd     `cmd:"" help:"Make a private key for a log that replicas share."`
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"os/exec"
@@ -154,38 +153,4 @@ func cmdCapture(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("no match for %q with one group", args[1])
 	}
 	ts.Setenv(args[0], m[1])
-}
-
-// TestDocsCLI holds docs/cli.md against what --help says. With
-// PELLUCID_UPDATE_DOCS set it rewrites a stale file, and still fails.
-func TestDocsCLI(t *testing.T) {
-	var b bytes.Buffer
-	b.WriteString("# Command line\n\nGenerated from the program's own help by `make docs`.\n")
-	var c cli
-	var out bytes.Buffer
-	k, err := newParser(&c, &env{Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	k.Exit = func(int) {}
-	for _, p := range completionPlaces(k.Model.Node) {
-		out.Reset()
-		_, _ = parse(k, append(strings.Fields(p.Path)[1:], "--help"))
-		b.WriteString("\n## " + p.Path + "\n\n```\n" + strings.TrimSpace(out.String()) + "\n```\n")
-	}
-	const path = "../../docs/cli.md"
-	old, err := os.ReadFile(path)
-	if err != nil && !os.IsNotExist(err) {
-		t.Fatal(err)
-	}
-	if bytes.Equal(old, b.Bytes()) {
-		return
-	}
-	if os.Getenv("PELLUCID_UPDATE_DOCS") == "" {
-		t.Fatal("docs/cli.md is stale: run 'make docs'")
-	}
-	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	t.Error("docs/cli.md was stale and has been rewritten")
 }

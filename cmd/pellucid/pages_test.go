@@ -15,7 +15,7 @@ import (
 // pages are the documents whose commands are parsed. Of the pages under docs, blocks that are
 // marked "console" are also run, and their output is compared.
 var pages = []string{
-	"README.md", "OPERATING.md", "docs/install.md", "docs/desktop.md", "docs/gateway.md", "docs/review.md", "docs/evidence.md",
+	"README.md", "docs/OPERATING.md", "docs/install.md", "docs/desktop.md", "docs/gateway.md", "docs/review.md", "docs/evidence.md",
 	"docs/attestations.md", "docs/guard.md", "docs/hosts.md",
 }
 

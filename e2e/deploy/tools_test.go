@@ -15,7 +15,7 @@ const (
 	chart     = packaging + "/helm/pellucid"
 )
 
-// deployTool is the path of what `make deploy-tools` has made. Where it is absent, the test skips.
+// deployTool is the path of what `make -f packaging/Makefile deploy-tools` has made. Where it is absent, the test skips.
 func deployTool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("..", "..", ".tools", "deploy", name))
@@ -23,7 +23,7 @@ func deployTool(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); err != nil {
-		t.Skipf("%s is not installed; `make deploy-tools` installs it", name)
+		t.Skipf("%s is not installed; `make -f packaging/Makefile deploy-tools` installs it", name)
 	}
 	return path
 }

@@ -211,7 +211,6 @@ func TestUnitAndPackage(t *testing.T) {
 }
 
 var (
-	releaseFile = regexp.MustCompile(`pellucid[-_]VERSION[-_.a-z0-9_]*[a-z0-9]|checksums\.txt`)
 	formatNames = map[string]func(goarch string) string{
 		"deb": func(goarch string) string { return "pellucid_VERSION_" + goarch + ".deb" },
 		"rpm": func(goarch string) string { return "pellucid-VERSION-1." + rpmArch(goarch) + ".rpm" },
@@ -244,38 +243,20 @@ func (c *config) fileNames() (names []string) {
 	return append(names, c.Checksum.NameTemplate)
 }
 
-// TestInstallPage: the page names files that a release has, one of each kind at least, and the
-// tools and limits are those of the Makefile.
-func TestInstallPage(t *testing.T) {
+// TestReleaseTools: the tools of a release are those of packaging/Makefile, and its workflow runs them.
+func TestReleaseTools(t *testing.T) {
 	c := readConfig(t)
-	page, names := read(t, "docs/install.md"), c.fileNames()
-	named := releaseFile.FindAllString(page, -1)
-	for _, name := range named {
-		if !slices.Contains(names, name) && !slices.Contains(names, name+".tar.gz") { // the folder in the archive
-			t.Errorf("docs/install.md names %s, which a release does not have: %s", name, strings.Join(names, " "))
-		}
-	}
-	for _, ending := range []string{".tar.gz", ".zip", ".deb", ".rpm", ".apk", ".cdx.json", "checksums.txt"} {
-		if !slices.ContainsFunc(named, func(name string) bool { return strings.HasSuffix(name, ending) }) {
-			t.Errorf("docs/install.md does not name a file *%s", ending)
-		}
-	}
-	for _, limit := range []string{fmt.Sprintf("%d MB", maxBinary/1_000_000), fmt.Sprintf("%d MB", maxArchive/1_000_000)} {
-		if !strings.Contains(page, limit) {
-			t.Errorf("docs/install.md does not say %s", limit)
-		}
-	}
-	makefile, tools := read(t, "Makefile"), read(t, "release.mod")
+	makefile, tools := read(t, "packaging/Makefile"), read(t, "tools/release/go.mod")
 	for _, tool := range []string{"github.com/goreleaser/goreleaser/v2", "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod"} {
 		if !strings.Contains(makefile, tool) || !strings.Contains(tools, tool+"\n") {
-			t.Errorf("%s is not built by the Makefile, or not pinned by release.mod", tool)
+			t.Errorf("%s is not built by packaging/Makefile, or not pinned by tools/release/go.mod", tool)
 		}
 	}
 	if c.Sboms[0].Cmd != "cyclonedx-gomod" {
 		t.Errorf("SBOMs are written by %s", c.Sboms[0].Cmd)
 	}
 	workflow := read(t, ".github/workflows/release.yml")
-	for _, want := range []string{"make release-tools\n", "run: goreleaser release --clean\n", " dist/" + c.Checksum.NameTemplate + "\n", "checksums.txt.sigstore.json"} {
+	for _, want := range []string{"make -f packaging/Makefile release-tools\n", "run: goreleaser release --clean\n", " dist/" + c.Checksum.NameTemplate + "\n", "checksums.txt.sigstore.json"} {
 		if !strings.Contains(workflow, want) {
 			t.Errorf("the workflow of a release does not say %q", want)
 		}

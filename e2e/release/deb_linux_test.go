@@ -107,7 +107,7 @@ func deb(t *testing.T, dist string) {
 
 // tolerated are the rules of Debian's own archive that a package of another publisher breaks.
 var tolerated = []string{
-	"no-changelog",                                  // NEWS.md is in the repository
+	"no-changelog",                                  // releases are described on their own page
 	"statically-linked-binary",                      // as every Go program without cgo
 	"copyright-file-contains-full-apache-2-license", // not every system with dpkg has Debian's common licences
 	"copyright-not-using-common-license-for-apache2",

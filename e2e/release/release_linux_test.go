@@ -27,7 +27,7 @@ func TestRelease(t *testing.T) {
 	dist := os.Getenv("PELLUCID_RELEASE_DIST")
 	if dist == "" {
 		if os.Getenv("PELLUCID_RELEASE") == "" {
-			t.Skip("make release-check runs this: it takes minutes")
+			t.Skip("make -f packaging/Makefile release-check runs this: it takes minutes")
 		}
 		dist = buildTwice(t)
 	}
@@ -53,7 +53,7 @@ func TestRelease(t *testing.T) {
 func buildTwice(t *testing.T) string {
 	tools := os.Getenv("PELLUCID_RELEASE_TOOLS")
 	if tools == "" {
-		t.Fatal("PELLUCID_RELEASE_TOOLS is not set: run make release-check")
+		t.Fatal("PELLUCID_RELEASE_TOOLS is not set: run make -f packaging/Makefile release-check")
 	}
 	// Not t.TempDir, whose folders only this user may enter.
 	dir, err := os.MkdirTemp("", "pellucid-release-")

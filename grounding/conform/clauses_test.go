@@ -102,7 +102,7 @@ var reassembly = []clause{
 	{number: "plan", asks: "deterministic seeds and a manifest for provenance",
 		code: []string{"model/counterfactual.Replay"}, tests: []string{"model/counterfactual.TestTamperedRecord", "model/counterfactual.TestRunTwice"}},
 	{number: "plan", asks: "configuration of budget, strategy and thresholds; metrics and audit trails",
-		code: []string{"boundary/rules", "model/jobs"}, tests: []string{"model/guard.TestAudit", "model/counterfactual/run.TestCeilings", "e2e.TestGuardWorkers"}},
+		code: []string{"boundary/rules", "model/guard"}, tests: []string{"model/guard.TestAudit", "model/counterfactual/run.TestCeilings"}},
 	{number: "verification", asks: "benign and poisoned segments; latency under a budget; records that the ledger's tools read",
 		code: []string{"model/counterfactual.Budget", "model/counterfactual/run"}, tests: []string{"model/counterfactual.TestEndToEnd", "model/counterfactual.TestExhausted", "model/guard.TestDelegated", "cmd/pellucid.TestScripts"}},
 }

@@ -207,7 +207,7 @@ func TestImageRuns(t *testing.T) {
 func TestServersImageRuns(t *testing.T) {
 	rootfs := os.Getenv("PELLUCID_PACK_ROOTFS")
 	if rootfs == "" {
-		t.Skip("PELLUCID_PACK_ROOTFS is not set to the system that `make images-servers` makes")
+		t.Skip("PELLUCID_PACK_ROOTFS is not set to the system that `make -f packaging/Makefile images-servers` makes")
 	}
 	c := unpack(t, ours(t, rootfs))
 	write(t, c.root, file{name: "etc/resolv.conf"})

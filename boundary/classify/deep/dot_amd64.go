@@ -4,7 +4,7 @@ package deep
 
 import "golang.org/x/sys/cpu"
 
-//go:generate go run -modfile=../../../tools.mod gen.go -pkg deep -out tiles_amd64.s -stubs tiles_amd64.go
+//go:generate go run -modfile=../../../tools/lint/go.mod gen.go -pkg deep -out tiles_amd64.s -stubs tiles_amd64.go
 
 func dot(dst []int32, a, b []int16, m, n, k int) {
 	if !cpu.X86.HasAVX2 || m == 0 {
