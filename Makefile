@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Needs Go, git and make on a fresh machine; every target fetches the rest.
-# A C compiler is wanted for the race detector only, node for `make e2e` only.
+# A C compiler is wanted for `make race` only, node for `make peers` only.
 
 SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -23,7 +23,7 @@ PACKAGES  ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 CONCURRENT := ./boundary/gateway ./grounding/ground ./model/guard ./record/hold ./model/counterfactual/run ./model/llm/... ./boundary/classify ./boundary/classify/judge ./boundary/classify/remote \
   ./record/ledger ./mcp/wire ./platform/auth ./grounding/didweb ./grounding/factcheck ./platform/child ./mcp/era ./boundary/fleet \
   ./boundary/meter ./boundary/plug ./boundary/rules ./platform/state ./boundary/admit ./storage ./record/sequence \
-  ./mcp/forward ./platform/replica ./platform/peer ./record/webhook ./boundary/evidence ./record/witness ./record/mirror ./record/standing ./record/index ./grounding/ingest ./platform/listen ./platform/login ./platform/keychain
+  ./mcp/forward ./platform/replica ./platform/peer ./record/webhook ./boundary/evidence ./record/witness ./record/standing ./record/index ./grounding/ingest ./platform/listen ./platform/login ./platform/keychain
 # Packages beside these whose memory is used again.
 REUSING := ./platform/reuse ./mcp/mcpshape ./boundary/policy/expr
 STATICCHECK := go tool -modfile=tools/lint/go.mod staticcheck
@@ -41,11 +41,15 @@ run: build
 	bin/pellucid demo
 	bin/pellucid up
 
-# All of vet has run when the tests do, so go test does not run a part of it again.
+# What needs nothing but Go. All of vet has run when the tests do, so go test does not run a part of it again.
 test: fmt vet
 	go test -vet=off -p $(PACKAGES) -timeout $(TIMEOUT) ./e2e ./...
+
+# The tests of make test, and with them those that run programs of others, where these are installed: Postgres, proxies,
+# Chromium, node, Python, Helm. make peers, python and deploy-tools install some.
+peers-test:
+	PELLUCID_PEERS=1 go test -vet=off -p $(PACKAGES) -timeout $(TIMEOUT) ./e2e ./...
 	go test -C packaging/pack -timeout $(TIMEOUT) .
-	$(MAKE) --no-print-directory race
 
 fmt:
 	@bad=$$($(GOFILES) | xargs -r gofmt -l); \
@@ -120,15 +124,15 @@ $(PEERS): e2e/node/package-lock.json e2e/node/package.json e2e/node/.npmrc
 	cd .tools/e2e && npm ci --no-progress
 	touch $@
 
-# The framework of NeMo Guardrails, from PyPI. With it in place `make test` runs the
+# The framework of NeMo Guardrails, from PyPI. With it in place `make peers-test` runs the
 # example of docs/examples/nemo in it.
-# A witness of transparency-dev and a server of S3's protocol, for the tests of record/witness,
-# record/mirror and cmd/pellucid. They are a module of their own: no binary of ours contains them.
+# A witness of transparency-dev, for the tests of record/witness and app. It is a module of its own: no binary of ours
+# contains it.
 .PHONY: publish-peers
 publish-peers:
 	mkdir -p .tools/publish
 	go build -C e2e/publish -trimpath -o $(CURDIR)/.tools/publish/ github.com/transparency-dev/witness/cmd/omniwitness \
-	  github.com/transparency-dev/witness/cmd/generate_keys github.com/johannesboyne/gofakes3/cmd/gofakes3
+	  github.com/transparency-dev/witness/cmd/generate_keys
 
 nemo: .tools/nemo/installed
 
@@ -137,7 +141,7 @@ nemo: .tools/nemo/installed
 	.tools/nemo/bin/pip install -q --disable-pip-version-check -r $<
 	touch $@
 
-# A server of the Python SDK, from PyPI. With it in place `make test` reaches it over HTTP.
+# A server of the Python SDK, from PyPI. With it in place `make peers-test` reaches it over HTTP.
 python: .tools/python/installed
 
 .tools/python/installed: e2e/python/requirements.txt

@@ -31,6 +31,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 )
 
 // proxyName is the host that the files of packaging/proxies serve.
@@ -88,12 +90,7 @@ var reverseProxies = map[string]reverseProxy{
 // start runs the proxy over TLS before the servers, and returns a client that finds it under its name.
 func (p reverseProxy) start(t *testing.T, servers []string) *http.Client {
 	t.Helper()
-	program, err := exec.LookPath(p.program)
-	if err != nil {
-		if program = filepath.Join("/usr/sbin", p.program); !isFile(program) {
-			t.Skipf("%s is not installed; it is a package of Debian", p.program)
-		}
-	}
+	program := programtest.Find(t, p.program)
 	dir := t.TempDir()
 	roots := selfSigned(t, dir)
 	listen := freeAddress(t)

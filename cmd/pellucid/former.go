@@ -15,6 +15,8 @@ var former = map[string]string{
 	"ccr calibrate":   "ccr calibrate is now pellucid-lab calibrate, in lab/ of the source",
 	"ccr --score-url": "--score-url is gone: name the model to ask again, with --url",
 	"guard --workers": "--workers is gone: leave it out, and each guard runs its own audits, four at a time",
+	"ledger drift":    "ledger drift is gone: ledger show --kind classified lists what classifiers flagged, and the metric pellucid_classifier_verdicts_total counts it",
+	"ledger mirror":   "ledger mirror is gone: ledger export DIRECTORY writes the same files, and docs/evidence.md shows how a scheduler copies them",
 }
 
 // formerIn returns what to do in place of the former verb or flag in a command line.
