@@ -19,16 +19,12 @@ require (
 	github.com/google/go-cmp v0.7.0 // test only: differences between values
 	github.com/gowebpki/jcs v1.0.1 // test only: a second implementation of RFC 8785 to compare with
 	github.com/jackc/pgx/v5 v5.12.0 // Postgres
-	github.com/klauspost/compress v1.20.3 // zstd, in which recorded runs of agents are published
 	github.com/modelcontextprotocol/go-sdk v1.8.0 // the end point of the grounding adapter, the client of conform, the demonstration server, and clients in tests
 	github.com/mr-tron/base58 v1.3.0 // multibase keys and signatures
 	github.com/pelletier/go-toml/v2 v2.4.3 // the positions of what stands in a client's TOML, so that protect edits single values; its decoder is not used but in tests; instead of a parser of our own, or one that writes the whole file anew
 	github.com/pressly/goose/v3 v3.28.0 // migrations of both stores
 	github.com/prometheus/client_golang v1.24.1 // metrics in the form that every collector reads
 	github.com/prometheus/otlptranslator v1.0.0 // metrics under the names that OpenTelemetry gives them in Prometheus
-	github.com/riverqueue/river v0.51.0 // jobs in Postgres for several workers, enqueued in the transaction that stores the work; instead of polling a table, or a broker beside the database
-	github.com/riverqueue/river/riverdriver/riverpgxv5 v0.51.0 // river on pgx
-	github.com/riverqueue/river/rivertype v0.51.0 // types of river
 	github.com/rogpeppe/go-internal v1.16.0 // test only: scripts of the command line (testscript)
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // evaluates outputSchema, behind limits of ours; instead of a validator that mutual references can hang
 	github.com/zalando/go-keyring v0.2.8 // the key of logins in the keychain of the system, without cgo; instead of three clients of our own
@@ -46,7 +42,7 @@ require (
 	golang.org/x/net v0.62.0 // test only: HTML, IDNA and HTTP/2 to compare with
 	golang.org/x/oauth2 v0.37.0 // the code flow with PKCE, which go-oidc leaves to it
 	golang.org/x/sys v0.49.0 // process groups and the job objects of Windows, so that no child outlives its parent; whether standard output is read; and the clock of leases, which goes on while a machine is suspended
-	golang.org/x/text v0.43.0 // the character sets of blobs, and the baseline of bench scrub; never in the path of a hash
+	golang.org/x/text v0.43.0 // the character sets of blobs; never in the path of a hash
 	golang.org/x/time v0.15.0 // token buckets
 	google.golang.org/protobuf v1.36.12 // encodes the messages in which traces are sent
 	modernc.org/sqlite v1.60.1 // SQLite without cgo
@@ -70,6 +66,7 @@ require (
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
+	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/mfridman/interpolate v0.0.2 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
@@ -78,15 +75,9 @@ require (
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
-	github.com/riverqueue/river/riverdriver v0.51.0 // indirect
-	github.com/riverqueue/river/rivershared v0.51.0 // indirect
 	github.com/segmentio/asm v1.2.1 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
 	github.com/sethvargo/go-retry v0.4.0 // indirect
-	github.com/tidwall/gjson v1.20.0 // indirect
-	github.com/tidwall/match v1.2.0 // indirect
-	github.com/tidwall/pretty v1.2.1 // indirect
-	github.com/tidwall/sjson v1.2.5 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel/log v1.47.0 // indirect

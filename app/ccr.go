@@ -128,45 +128,6 @@ func (m *AskedModel) offline(o *llm.Options) error {
 	return nil
 }
 
-// A ScoringModel is the model whose log-probabilities ccr reads.
-type ScoringModel struct {
-	URL   string // of the endpoint; "": none
-	Model string
-	API   string // an llm.ScoreAPI
-	Key   string // reference to the endpoint's key
-}
-
-// Dial opens the model. The caller closes it.
-func (m *ScoringModel) Dial(refs rules.Options) (*llm.Scorer, error) {
-	o := llm.Options{BaseURL: m.URL, Model: m.Model}
-	if m.Key != "" {
-		key, err := refs.Resolve(m.Key)
-		if err != nil {
-			return nil, exit.With(exit.Config, fmt.Errorf("--score-key: %w", err))
-		}
-		o.Key = llm.NewKey(m.Key, func() (string, error) { return key, nil })
-	}
-	s, err := llm.NewScorer(o, llm.ScoreAPI(m.API))
-	if err != nil {
-		return nil, exit.With(exit.Config, fmt.Errorf("ccr: --score-url: %w", err))
-	}
-	return s, nil
-}
-
-// ReadLikelihood reads the file that ccr calibrate has written for a model that tells
-// log-probabilities.
-func ReadLikelihood(name string) (*analysis.LikelihoodFile, error) {
-	b, err := terminal.ReadInput(name, nil)
-	if err != nil {
-		return nil, fmt.Errorf("ccr: calibration: %w", err)
-	}
-	f, err := analysis.ParseLikelihood(b)
-	if err != nil {
-		return nil, exit.With(exit.Config, fmt.Errorf("ccr: calibration: %w", err))
-	}
-	return f, nil
-}
-
 // OpenEmbedder opens an endpoint for embeddings, for so many texts. The caller closes it.
 func OpenEmbedder(url, model, key string, texts int, secret func(ref string) (string, error)) (*llm.Embedder, error) {
 	o := llm.Options{BaseURL: url, Model: model, Timeout: 10 * time.Second, Retries: 1,
@@ -192,7 +153,7 @@ func MatchesSchema(schema []byte, text string) bool {
 	return doc.Reset([]byte(text), strictjson.Limits{}) == nil && validate.Compile(schema).Check(doc.Root()).Conformity == validate.Valid
 }
 
-// ReadCalibration reads the file that ccr calibrate has written.
+// ReadCalibration reads the file that `pellucid-lab calibrate` has written.
 func ReadCalibration(name string) (*counterfactual.Calibration, error) {
 	b, err := terminal.ReadInput(name, nil)
 	if err != nil {

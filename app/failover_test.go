@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +17,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -27,6 +26,7 @@ import (
 // startPair starts a primary and a standby for one test.
 func startPair(t *testing.T) *pgtest.Pair {
 	t.Helper()
+	programtest.Need(t)
 	p, err := pgtest.StartPair()
 	if errors.Is(err, pgtest.ErrMissing) {
 		t.Skip(err)
@@ -50,20 +50,18 @@ func must(t *testing.T, err error) {
 // replica before it shows another history, the replicas say so and stay ready, and either way on leads to a log that goes on.
 func TestFailoverStale(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		mirror string // what the configuration says of a mirror
-		out    func(t *testing.T, where, mirror string, start func() *apptest.Gateway, replicas []*apptest.Gateway) *apptest.Gateway
-		same   bool // the log is the one that was published
+		name string
+		out  func(t *testing.T, where, export string, start func() *apptest.Gateway, replicas []*apptest.Gateway) *apptest.Gateway
+		same bool // the log is the one that was published
 	}{
-		{"restore", ", mirror: {path: %s, every: 1s}", wayRestore, true},
-		{"resume", "", wayResume, false}, // only where no copy has the lost records
+		{"restore", wayRestore, true},
+		{"resume", wayResume, false}, // only where no copy has the lost records
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			pair, copied := startPair(t), t.TempDir()
-			mirror := strings.Replace(tt.mirror, "%s", copied, 1)
 			where, err := pair.Database("log")
 			must(t, err)
-			config := "evidence: {mode: required, standby: go-on" + mirror + "}\n" +
+			config := "evidence: {mode: required, standby: go-on}\n" +
 				"http: {rate: 0}\nservers: {one: {url: \"" + apptest.Upstream(t, "one", nil) + "\"}}\n"
 			start := func() *apptest.Gateway { return startReplica(t, where, config, sharedKey) }
 			all := []*apptest.Gateway{start(), start()}
@@ -92,13 +90,10 @@ func TestFailoverStale(t *testing.T) {
 			clear(t, end)
 			all[0].Eventually("the log has everything", func() bool { return metric(t, all[0], "pellucid_ledger_pending") == "0" })
 			published := []byte(all[0].Body("/log/checkpoint"))
-			all[0].Eventually("the mirror has what was published", func() bool {
-				if mirror == "" {
-					return true
-				}
-				b, _ := os.ReadFile(filepath.Join(copied, "checkpoint"))
-				return string(b) == string(published)
-			})
+			must(t, install.Database(where).WithLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
+				_, err := audit.Export(ctx, l, copied, false)
+				return err
+			}))
 
 			pair.Kill()
 			end = callers(t, sessions)
@@ -162,10 +157,10 @@ func clear(t *testing.T, end func() (int64, []string)) {
 	t.Logf("%d calls were answered; errors: %v", answered, texts)
 }
 
-// wayRestore brings the lost records back from the mirror, while the replicas run.
-func wayRestore(t *testing.T, where, mirror string, _ func() *apptest.Gateway, replicas []*apptest.Gateway) *apptest.Gateway {
+// wayRestore brings the lost records back from an export, while the replicas run.
+func wayRestore(t *testing.T, where, export string, _ func() *apptest.Gateway, replicas []*apptest.Gateway) *apptest.Gateway {
 	must(t, install.Database(where).WithLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
-		_, err := audit.Restore(ctx, l, mirror, nil)
+		_, err := audit.Restore(ctx, l, export, nil)
 		return err
 	}))
 	return replicas[0]

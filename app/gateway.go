@@ -59,7 +59,6 @@ type Gateway struct {
 	replicas *replicas                       // nil: this gateway is the only one
 	hooks    receivers
 	sender   *webhook.Sender
-	exports  exports
 
 	handler atomic.Pointer[http.Handler]
 
@@ -117,7 +116,7 @@ func OpenGateway(o GatewayOptions, src *Source) (_ *Gateway, err error) {
 	if err := b.openGround(r); err != nil {
 		return nil, err
 	}
-	if err := b.meter.Watch(meter.Gauges{Sessions: b.sessions, Exports: b.exports.tell,
+	if err := b.meter.Watch(meter.Gauges{Sessions: b.sessions,
 		Children: func() int64 { return int64(b.fleet.Children()) },
 		Held:     b.waiting,
 		Webhooks: b.webhookGauges(),
@@ -170,9 +169,6 @@ func (b *Gateway) openState(r *rules.Rules) error {
 	b.known = session.NewBook(b.ring, b.store, session.BookOptions{Life: r.HTTP.SessionLife, Principal: principalID, Owner: b.replicaID})
 	b.watchStore()
 	b.openWebhooks()
-	if err := b.openExports(r); err != nil {
-		return exit.With(exit.Config, err)
-	}
 	return b.joinReplicas(dir, r)
 }
 
@@ -196,7 +192,6 @@ func (b *Gateway) Close() {
 	if err := b.replicas.leave(); err != nil {
 		b.log.Warn("this replica could not be removed from the list: the others notice within a few seconds that it has ended", "error", err)
 	}
-	b.closeExports()
 	if n := b.closeJudges(install.CloseWait / 5); n > 0 {
 		b.log.Warn("the gateway stopped before the classifiers in shadow mode had judged all answers", "answers", n)
 	}

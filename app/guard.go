@@ -48,7 +48,6 @@ type GuardSettings struct {
 	Seal       func([]byte) ([]byte, error) // to the reviewers; nil: what is held is not encrypted
 	TwoPersons bool                         // the release of a call needs two persons
 	Severity   int                          // from which a source is blamed and withheld
-	Workers    int                          // audits at the same time, as jobs in the database; 0: none
 }
 
 // scopeGuard is what a token needs for the guard.
@@ -108,11 +107,9 @@ func OpenGuard(ctx context.Context, set *GuardSettings, log *slog.Logger) (_ *Gu
 	if err := g.openWebhooks(ctx, s); err != nil {
 		return nil, err
 	}
-	var done func()
-	if g.guard, done, err = guardWithWorkers(ctx, *o, set.Workers, string(db), log); err != nil {
-		return nil, err
+	if g.guard, err = guard.New(*o); err != nil {
+		return nil, exit.With(exit.Config, err)
 	}
-	g.close = append(g.close, done)
 	return g, nil
 }
 
@@ -124,9 +121,6 @@ func (g *Guard) keep(ctx context.Context, o *guard.Options, dir *state.Dir, s *s
 	}
 	evidence := g.set.Evidence
 	evidence.Mode = rules.Required // whatever becomes of results, a decision is nothing without its record
-	if err := install.Unwrap(ctx, &evidence); err != nil {
-		return guardTrail{}, err
-	}
 	records := install.OpenRecords(s, dir, &evidence, install.PollSeldom, g.log)
 	g.close = append(g.close, records.Close)
 	if g.shared {
@@ -187,7 +181,7 @@ func (g *Guard) hooks(o *guard.Options, s *storage.Store, trail guardTrail) {
 	}
 }
 
-// Close ends the workers, and closes what OpenGuard has opened.
+// Close closes what OpenGuard has opened.
 func (g *Guard) Close() {
 	for i := len(g.close) - 1; i >= 0; i-- {
 		g.close[i]()

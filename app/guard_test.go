@@ -156,7 +156,6 @@ func TestGuardRefuses(t *testing.T) {
 		{"tokens that cannot be read", GuardSettings{Key: key, Tokens: tokens}, "guard: --tokens: "},
 		{"no calibration", GuardSettings{Guard: rules.Guard{Calibration: "absent/absent"}}, `guard: calibration: ccr: calibration: open "absent/absent": `},
 		{"a calibration that is none", GuardSettings{Guard: rules.Guard{Calibration: tokens}}, "guard: calibration: ccr: calibration: "},
-		{"workers without Postgres", GuardSettings{Workers: 1, DB: sqlite}, "guard: --workers needs a database that is Postgres"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.set.Guard.Upstream == "" {
@@ -170,19 +169,6 @@ func TestGuardRefuses(t *testing.T) {
 				t.Errorf("code %d: %v", codeOf(err), err)
 			}
 		})
-	}
-}
-
-// TestGuardWorkersRefuse: what workers need beside Postgres.
-func TestGuardWorkersRefuse(t *testing.T) {
-	const postgres = "postgres://127.0.0.1:1/none"
-	for want, o := range map[string]guard.Options{
-		"guard: --workers needs audit mode":               {},
-		"guard: --workers needs a key of the guard's own": {Audit: true},
-	} {
-		if _, _, err := guardWithWorkers(t.Context(), o, 1, postgres, slog.New(slog.DiscardHandler)); err == nil || !strings.HasPrefix(err.Error(), want) || codeOf(err) != exit.Config {
-			t.Errorf("%v, want %s", err, want)
-		}
 	}
 }
 

@@ -24,9 +24,6 @@ import (
 // record opens the ledger.
 func (b *boundary) record(dir *state.Dir, r *rules.Rules, n needs) error {
 	b.requires = r.Evidence.Mode == rules.Required
-	if err := install.Unwrap(context.Background(), &r.Evidence); err != nil {
-		return err
-	}
 	b.records = install.OpenFollowed(b.store, dir, &r.Evidence, n.poll, b.log, func(entries []sequence.Entry) {
 		if s := b.scoring.Load(); s != nil {
 			s.follower.Integrated(entries)
@@ -176,7 +173,6 @@ func (b *Gateway) ledgerGauges() meter.Ledger {
 		Still:      func() int64 { return int64(b.records.Seq.Figures().Still / time.Second) },
 		Key:        func() int64 { return number(b.records.Seq.Figures().Key) },
 		Cosigned:   func() int64 { return b.cosigned() },
-		Mirrored:   func() int64 { return b.mirrored() },
 		Alone:      func() int64 { return number(b.records.StandbyMissing()) },
 		Stopped:    func() int64 { return number(b.records.Seq.Figures().Stop != nil) },
 	}
@@ -188,14 +184,6 @@ func (b *Gateway) cosigned() int64 {
 		return 0
 	}
 	return b.records.Witnesses.Enough()
-}
-
-// mirrored is the size of the log in the mirror, as far as this process knows.
-func (b *Gateway) mirrored() int64 {
-	if b.records.Mirror == nil {
-		return 0
-	}
-	return b.records.Mirror.Size()
 }
 
 func number(b bool) int64 {

@@ -5,8 +5,6 @@ package app_test
 import (
 	"context"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,14 +19,14 @@ import (
 
 // TestUpRestoredDatabase restores an older dump under a running gateway. The log stops before it shows
 // another history, the gateway stays ready and says so, and the log goes on as the log that it was once
-// the lost records came back from the mirror.
+// the lost records came back from an export.
 func TestUpRestoredDatabase(t *testing.T) {
 	var server pgtest.Server
 	t.Cleanup(server.Stop)
 	where, copied := server.Database(t), t.TempDir()
 	t.Setenv("REPLICA_KEY", strings.Repeat("0a", 32))
 	t.Setenv(install.KeyVar, "env:REPLICA_KEY")
-	g := apptest.Start(t, "version: 1\nstore: \""+where+"\"\nevidence: {mode: required, mirror: {path: "+copied+", every: 1s}}\nservers:\n  one: {url: \""+apptest.Upstream(t, "one", nil)+"\"}\n", nil)
+	g := apptest.Start(t, "version: 1\nstore: \""+where+"\"\nevidence: {mode: required}\nservers:\n  one: {url: \""+apptest.Upstream(t, "one", nil)+"\"}\n", nil)
 	c := g.Must("/mcp/one", "", "2025-11-25")
 	say := func(n int) {
 		t.Helper()
@@ -48,10 +46,10 @@ func TestUpRestoredDatabase(t *testing.T) {
 	dump := server.Output(t, nil, "pg_dump", "--clean", "--if-exists", where)
 	say(5)
 	published := settled()
-	g.Eventually("the mirror has it", func() bool {
-		b, _ := os.ReadFile(filepath.Join(copied, "checkpoint"))
-		return string(b) == string(published)
-	})
+	must(t, install.Database(where).WithLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
+		_, err := audit.Export(ctx, l, copied, false)
+		return err
+	}))
 	server.Output(t, []byte("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid();\n"+string(dump)), "psql", "-q", "-v", "ON_ERROR_STOP=1", "-1", where)
 	g.Eventually("the log is stopped", func() bool { return strings.Contains(g.Body("/readyz"), `"log":"stopped"`) })
 	g.Eventually("calls go on", func() bool { _, err := g.Say(c, "echo", "hello"); return err == nil })

@@ -80,7 +80,7 @@ func TestDashboards(t *testing.T) {
 	t.Cleanup(upstream.Close)
 	t.Cleanup(upstream.CloseClientConnections)
 	base, _ := in.serveUp(t, "version: 1\nstore: "+databases.Database(t)+"\nreplicas: {address: "+freeAddress(t)+"}\n"+
-		"classifiers: {local: {provider: local, mode: shadow, all_tools: true}}\ndefaults: {classify: [local]}\nevidence: {export: [{name: siem, format: ocsf, path: "+filepath.Join(t.TempDir(), "ocsf.jsonl")+"}]}\nservers:\n  s: {url: "+upstream.URL+"}\n")
+		"classifiers: {local: {provider: local, mode: shadow, all_tools: true}}\ndefaults: {classify: [local]}\nservers:\n  s: {url: "+upstream.URL+"}\n")
 	s := openHTTP(t, base+"/mcp/s")
 	s.result("tools/list", `{}`)
 	s.result("tools/call", `{"name":"poison","arguments":{}}`)

@@ -22,7 +22,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,6 +30,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 )
 
 // privateCA returns the certificate of a new authority in PEM, and a certificate that it has
@@ -166,10 +167,7 @@ func (l *oneListener) Addr() net.Addr            { return l.addr }
 // authority runs behind wrap without a word about variables, and trusts the authority too. A
 // proxy with a password is reached by its name only, and wrap says which name.
 func TestBreakingProxy(t *testing.T) {
-	npx, err := exec.LookPath("npx")
-	if err != nil {
-		t.Skip("there is no npx on this machine")
-	}
+	npx := programtest.Find(t, "npx")
 	ca, leaf := privateCA(t)
 	caFile := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(caFile, ca, 0o600); err != nil {

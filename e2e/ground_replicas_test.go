@@ -17,7 +17,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/pellucid-mcp/pellucid/measure/speed"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
@@ -47,7 +46,7 @@ func TestGroundReplicas(t *testing.T) {
 		at = append(at, u)
 	}
 	var asked atomic.Int64
-	proxy := httptest.NewServer(speed.Buffered(&httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+	proxy := httptest.NewServer(buffered(&httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
 		to := at[asked.Add(1)%2]
 		r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", to.Host, to.Host
 	}}))

@@ -18,7 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/pellucid-mcp/pellucid/measure/datadir"
+	"github.com/pellucid-mcp/pellucid/platform/datatest"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -91,7 +91,7 @@ func (in *install) serveGround(t testing.TB, args ...string) string {
 // climate imports the real claims and returns the store.
 func (in *install) climate(t testing.TB, db string) {
 	t.Helper()
-	file, err := datadir.Find("..", "climate-fever/climate-fever.jsonl.gz")
+	file, err := datatest.Find("..", "climate-fever/climate-fever.jsonl.gz")
 	if err != nil {
 		t.Skip(err)
 	}

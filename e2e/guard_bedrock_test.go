@@ -16,6 +16,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 )
 
 // bedrockOperations are those of boto3 that the guard inspects.
@@ -45,6 +46,7 @@ type botoAnswer struct {
 // needsBoto skips a test where boto3 is not there.
 func needsBoto(t testing.TB) {
 	t.Helper()
+	programtest.Need(t)
 	if !importable("boto3") {
 		t.Skip("boto3 is not installed; `make python` installs it")
 	}

@@ -207,30 +207,6 @@ func TestGuardAsk(t *testing.T) {
 	}
 }
 
-// TestGuardWorkers: audits are jobs in Postgres. Two guards share
-// them, and each is recorded once.
-func TestGuardWorkers(t *testing.T) {
-	url := databases.Database(t)
-	in := newInstall(t)
-	t.Setenv("GUARD_KEY", "sk-e2e")
-	args := []string{"--db", url, "--mode", "audit", "--workers", "2", "--key", "env:GUARD_KEY", "--seconds", "5"}
-	one := in.serveGuard(t, obedientModel(false, nil), args...)
-	two := in.serveGuard(t, obedientModel(false, nil), args...)
-	const n = 10
-	for i := range n {
-		base := []string{one, two}[i%2]
-		if _, said := askGuard(t, base, fmt.Sprint("Mail number ", i), guardAttack); !strings.Contains(said, "mallory") {
-			t.Fatalf("audit has held an answer: %s", said)
-		}
-	}
-	waittest.Until(t, "all audits", func() bool { return len(in.guardEvidence(t)) == n })
-	for _, e := range in.guardEvidence(t) {
-		if e.Act != "repaired" || e.Repair == nil {
-			t.Errorf("%+v", e)
-		}
-	}
-}
-
 // TestGuardAskAnother: what one of two guards on a Postgres has held, a reviewer releases, and the other one
 // forwards: once, whichever is asked again.
 func TestGuardAskAnother(t *testing.T) {

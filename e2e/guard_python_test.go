@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 )
 
 // A pythonAsk is a question to a model by an official Python SDK.
@@ -46,6 +48,7 @@ var imported sync.Map // string → bool
 // askPython asks by the official Python SDKs, one question after the other.
 func askPython(t testing.TB, asks ...pythonAsk) (all []pythonAnswer) {
 	t.Helper()
+	programtest.Need(t)
 	python := filepath.Join("..", ".tools", "python", "bin", "python")
 	if !importable("openai, anthropic, google.genai") {
 		t.Skip("the Python SDKs are not installed; `make python` installs them")

@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
@@ -158,10 +159,7 @@ func (l httpLog) Entries(_ context.Context, first int64, n int) (out [][]byte, e
 // second runs the verifier that others could have written.
 func second(t testing.TB, args ...string) (said string, holds bool) {
 	t.Helper()
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("there is no python3 for the second verifier")
-	}
+	python := programtest.Find(t, "python3")
 	out, err := exec.Command(python, append([]string{"../docs/spec/verify/verify.py"}, args...)...).CombinedOutput()
 	return string(out), err == nil
 }

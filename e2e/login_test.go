@@ -28,6 +28,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
 	"github.com/pellucid-mcp/pellucid/platform/auth"
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 )
 
 // A remote is a server of the Go SDK that wants tokens of oidc-provider, the authorization server
@@ -205,16 +206,7 @@ func agreeByForms(t *testing.T) func(address, code string) {
 // browserContext finds a browser, or skips the test, and returns what starts it; it ends with the test.
 func browserContext(t *testing.T) func() context.Context {
 	t.Helper()
-	bin := ""
-	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"} {
-		if at, err := exec.LookPath(name); err == nil {
-			bin = at
-			break
-		}
-	}
-	if bin == "" {
-		t.Skip("no chromium on this machine; Debian's package is chromium")
-	}
+	bin := programtest.Find(t, "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 	return func() context.Context {
 		ctx, stop := chromedp.NewExecAllocator(soon(t), chromedp.ExecPath(bin), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
 			chromedp.NoFirstRun, chromedp.UserDataDir(t.TempDir()))

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 )
 
 // guardService is a loopback stand-in for a classifier behind the HTTP contract of
@@ -58,10 +60,7 @@ func guarded(t *testing.T, mode string) string {
 // it does not, and the verdicts can be seen in the metrics.
 func TestNeMoAction(t *testing.T) {
 	t.Parallel()
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("no python3 here")
-	}
+	python := programtest.Find(t, "python3")
 	in := newInstall(t)
 	base, _ := in.serveUp(t, guarded(t, "enforce"))
 	action := func(url, result string) (got struct {
@@ -124,6 +123,7 @@ func TestNeMoAction(t *testing.T) {
 // nemoPython returns a Python that has the framework of NeMo Guardrails.
 func nemoPython(t *testing.T) string {
 	t.Helper()
+	programtest.Need(t)
 	python := os.Getenv("PELLUCID_E2E_NEMO")
 	if python == "" {
 		python = filepath.Join("..", ".tools", "nemo", "bin", "python")

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -64,6 +65,7 @@ func TestMain(m *testing.M) {
 // is skipped, or fails if $PELLUCID_E2E asks for it.
 func nodeModules(t testing.TB) string {
 	t.Helper()
+	programtest.Need(t)
 	missing := t.Skipf
 	if os.Getenv("PELLUCID_E2E") != "" {
 		missing = t.Fatalf

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -31,7 +32,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/pellucid-mcp/pellucid/measure/speed"
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 )
 
 // proxyName is the host that the files of packaging/proxies serve.
@@ -89,12 +90,7 @@ var reverseProxies = map[string]reverseProxy{
 // start runs the proxy over TLS before the servers, and returns a client that finds it under its name.
 func (p reverseProxy) start(t *testing.T, servers []string) *http.Client {
 	t.Helper()
-	program, err := exec.LookPath(p.program)
-	if err != nil {
-		if program = filepath.Join("/usr/sbin", p.program); !isFile(program) {
-			t.Skipf("%s is not installed; it is a package of Debian", p.program)
-		}
-	}
+	program := programtest.Find(t, p.program)
 	dir := t.TempDir()
 	roots := selfSigned(t, dir)
 	listen := freeAddress(t)
@@ -222,7 +218,7 @@ func padded(t *testing.T, base string) string {
 		r.Header.Set(sessionPad, strings.Repeat("p", 4096))
 		return nil
 	}}
-	srv := httptest.NewServer(speed.Buffered(proxy))
+	srv := httptest.NewServer(buffered(proxy))
 	t.Cleanup(srv.Close)
 	t.Cleanup(srv.CloseClientConnections)
 	return strings.TrimPrefix(srv.URL, "http://")
@@ -371,4 +367,18 @@ func TestHAProxyAnswers(t *testing.T) {
 	if status, body := post("/busy", `{"jsonrpc":"2.0","id":1,"method":"ping"}`); status != http.StatusServiceUnavailable || body != "busy\n" {
 		t.Errorf("an answer of the gateway's own: status %d, %q", status, body)
 	}
+}
+
+// buffered reads a request whole before it goes to next: a ReverseProxy that still sends the body may cut the answer
+// short.
+func buffered(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(w, r)
+	})
 }

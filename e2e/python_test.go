@@ -16,13 +16,14 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/pellucid-mcp/pellucid/measure/speed"
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 )
 
 // pythonServer runs a server of the Python SDK over a transport, streamable or sse, behind a
 // proxy that counts the requests refused with a status of 400 to 499.
 func pythonServer(t *testing.T, transport, path string) (at string, refused *atomic.Int64) {
 	t.Helper()
+	programtest.Need(t)
 	python := os.Getenv("PELLUCID_E2E_PYTHON")
 	if python == "" {
 		python = filepath.Join("..", ".tools", "python", "bin", "python")
@@ -41,7 +42,7 @@ func pythonServer(t *testing.T, transport, path string) (at string, refused *ato
 		}
 		return nil
 	}
-	srv := httptest.NewServer(speed.Buffered(proxy))
+	srv := httptest.NewServer(buffered(proxy))
 	t.Cleanup(func() {
 		srv.CloseClientConnections()
 		srv.Close()

@@ -11,7 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/measure/replicas"
+	"github.com/pellucid-mcp/pellucid/e2e/replicas"
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 )
 
 // replicaOptions names the programs that a measurement of replicas needs. Where the SDKs are not
@@ -40,6 +41,7 @@ func replicaOptions(t *testing.T) replicas.Options {
 // measureReplicas runs the measurement, and fails where a bar was missed.
 func measureReplicas(t *testing.T, o replicas.Options) *replicas.Report {
 	t.Helper()
+	programtest.Need(t)
 	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer stop()
 	report, err := replicas.Run(ctx, o)

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 )
 
 // counted is what a client of TestRestarts says at its end.
@@ -36,6 +38,7 @@ func TestRestarts(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows hands no sockets over")
 	}
+	programtest.Need(t)
 	modules, python := filepath.Join("..", ".tools", "e2e", "node_modules"), filepath.Join("..", ".tools", "python", "bin", "python")
 	server := filepath.Join(modules, "@modelcontextprotocol", "server-everything", "dist", "index.js")
 	for _, file := range []string{server, python} {

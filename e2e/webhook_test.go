@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
@@ -49,6 +50,7 @@ func toldAt(t testing.TB, url string) (all []hookMessage) {
 // there loses no message.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
+	programtest.Need(t)
 	python := filepath.Join("..", ".tools", "python", "bin", "python")
 	if err := exec.Command(python, "-c", "import standardwebhooks").Run(); err != nil {
 		t.Skip("the library of Standard Webhooks is not installed; `make python` installs it")

@@ -53,12 +53,12 @@ platform/intake/intaketest:
 platform/loopback:
 platform/egress:   platform/loopback
 platform/sigv4:    github.com/aws/aws-sdk-go-v2
-platform/bucket:   platform/egress platform/sigv4
-platform/kms:      platform/backoff platform/egress platform/sigv4
 platform/state:
 platform/logtest:
 platform/waittest:
-platform/pgtest:   github.com/jackc/pgx
+platform/programtest:
+platform/pgtest:   platform/programtest github.com/jackc/pgx
+platform/datatest:
 platform/auth:     text/finding text/rfc3339 text/strictjson github.com/go-jose/go-jose golang.org/x/time
 platform/keyring:
 platform/capture:  filippo.io/age platform/keyring
@@ -86,7 +86,6 @@ mcp/era:      text/strictjson platform/keyring mcp/wire mcp/mcpmsg mcp/mcpshape
 record/ledger:   text/finding text/frame text/strictjson platform/reuse golang.org/x/mod
 record/ledger/ledgertest: record/ledger
 record/witness: platform/backoff platform/egress record/ledger
-record/mirror:  platform/backoff platform/state record/ledger
 record/hold:     text/finding text/frame text/scrub text/strictjson
 record/captures: platform/capture
 record/conversation: platform/keyring
@@ -95,7 +94,6 @@ record/trust:    text/finding
 record/sequence: platform/backoff platform/state record/ledger
 record/index:    text/finding text/frame platform/backoff platform/terminal record/ledger record/sequence
 record/review:   text/finding text/frame text/scrub text/strictjson platform/capture platform/terminal record/captures record/hold record/index record/webhook
-record/outbound: text/finding platform/backoff platform/egress record/ledger record/sequence go.opentelemetry.io/proto google.golang.org/protobuf
 record/standing: text/finding platform/terminal record/ledger record/trust record/sequence
 
 # grounding: checks signed attestations, composes a verdict from them, and serves both to a model
@@ -110,6 +108,7 @@ grounding/corpus:
 grounding/conform:   text/finding text/strictjson text/ucd platform/terminal grounding/attest grounding/corpus github.com/modelcontextprotocol/go-sdk
 
 # model: asks language models, and finds the piece of a context that took control of one
+model/interval:
 model/format:             text/awsstream text/eventstream text/strictjson
 model/counterfactual:     text/frame text/ucd text/strictjson model/format
 model/llm:                text/eventstream text/finding text/strictjson model/format platform/backoff platform/egress github.com/failsafe-go golang.org/x/time
@@ -141,7 +140,7 @@ boundary/gateway:              text/finding text/scrub text/href text/frame text
 boundary/evidence:             text/frame record/hold record/ledger record/trust record/standing grounding/attest grounding/ground boundary/policy boundary/classify boundary/gateway boundary/surface boundary/validate
 boundary/admit:                text/finding text/strictjson platform/backoff mcp/wire mcp/mcpmsg boundary/policy boundary/classify boundary/descriptions boundary/surface boundary/gateway
 boundary/fleet:                text/finding text/frame text/strictjson platform/backoff platform/child mcp/wire mcp/mcpmsg boundary/gateway
-boundary/rules:                text/finding text/scrub text/href text/frame text/jsonc text/rfc3339 text/strictjson text/ucd platform/auth platform/capture platform/egress platform/listen platform/loopback platform/signin platform/terminal mcp/wire record/captures record/trust record/ledger record/outbound record/webhook record/witness grounding/attest grounding/consensus grounding/ground model/delegation model/format model/llm boundary/classify boundary/classify/deep boundary/classify/local boundary/classify/onnx boundary/classify/remote boundary/gateway boundary/policy boundary/policy/expr boundary/policy/values github.com/goccy/go-yaml github.com/fsnotify/fsnotify
+boundary/rules:                text/finding text/scrub text/href text/frame text/jsonc text/rfc3339 text/strictjson text/ucd platform/auth platform/capture platform/egress platform/listen platform/loopback platform/signin platform/terminal mcp/wire record/captures record/trust record/ledger record/webhook record/witness grounding/attest grounding/consensus grounding/ground model/delegation model/format model/llm boundary/classify boundary/classify/deep boundary/classify/local boundary/classify/onnx boundary/classify/remote boundary/gateway boundary/policy boundary/policy/expr boundary/policy/values github.com/goccy/go-yaml github.com/fsnotify/fsnotify
 boundary/classifiers:          text/finding text/scrub text/strictjson model/llm boundary/policy boundary/gateway boundary/classify boundary/classify/deep boundary/classify/judge boundary/classify/local boundary/classify/onnx boundary/rules
 boundary/reviewer:             model/llm boundary/rules boundary/surface
 boundary/plug:                 text/finding text/frame text/scrub text/strictjson platform/intake boundary/gateway github.com/go-json-experiment/json
@@ -150,47 +149,30 @@ boundary/preflight:            text/finding text/strictjson platform/build platf
 boundary/meter:                text/finding text/scrub text/frame platform/backoff mcp/mcpmsg boundary/policy boundary/classify boundary/gateway go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
 
 # storage: keeps state in SQLite or Postgres, behind interfaces that the packages above define
-storage: text/finding platform/backoff mcp/session record/captures record/conversation record/hold record/ledger record/sequence record/index grounding/attest grounding/consensus grounding/ground boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text platform/replica platform/signin record/webhook record/outbound
-
-# measure: measures what Pellucid finds, what it misses and what it costs
-measure/interval:
-measure/datadir:
-measure/traces:          text/strictjson model/counterfactual github.com/klauspost/compress
-measure/guardbench:      record/hold model/counterfactual model/delegation model/format model/guard measure/interval
-measure/ccrbench:        text/strictjson platform/terminal model/counterfactual measure/interval measure/traces measure/guardbench
-measure/guardlive:       text/strictjson model/format measure/interval
-measure/corpora:         text/finding text/strictjson measure/datadir
-measure/corpora/residue: text/scrub platform/terminal measure/corpora golang.org/x/text
-measure/sources:         text/scrub
-measure/injections:      text/finding measure/corpora measure/sources
-measure/training:        text/scrub boundary/classify/deep boundary/classify/local measure/injections measure/corpora measure/interval
-measure/detectors:       boundary/classify boundary/classify/local boundary/surface measure/corpora measure/interval measure/training platform/child text/finding text/strictjson
-measure/replicas:        platform/pgtest
-measure/speed:           text/finding text/scrub text/frame text/ucd text/strictjson platform/backoff platform/auth platform/child platform/terminal mcp/wire mcp/mcpmsg boundary/gateway boundary/meter golang.org/x/text
+storage: text/finding platform/backoff mcp/session record/captures record/conversation record/hold record/ledger record/sequence record/index grounding/attest grounding/consensus grounding/ground boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text platform/replica platform/signin record/webhook
 
 # app: opens an installation and assembles what a verb serves from compiled rules; it also checks, audits and demonstrates an installation, erases a person from it, and holds the exit codes
 app/demo:    text/finding text/frame text/scrub platform/state platform/terminal grounding/factcheck grounding/ground github.com/modelcontextprotocol/go-sdk
 app/exit:
-app/install: text/finding text/frame platform/capture platform/keyring platform/login platform/state platform/terminal mcp/wire record/captures record/hold platform/backoff platform/bucket platform/kms platform/sigv4 record/ledger record/sequence record/index record/witness record/mirror grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
+app/install: text/finding text/frame platform/capture platform/keyring platform/login platform/state platform/terminal mcp/wire record/captures record/hold platform/backoff record/ledger record/sequence record/index record/witness grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
 app/forget:  text/finding platform/backoff platform/login platform/state platform/terminal record/hold record/ledger record/sequence grounding/ingest boundary/surface storage app/exit app/install
-app/audit:   text/finding text/frame platform/backoff platform/state platform/terminal record/hold record/ledger record/review platform/bucket platform/sigv4 record/mirror record/witness record/sequence record/index storage app/exit app/install github.com/go-json-experiment/json golang.org/x/mod
+app/audit:   text/finding text/frame platform/backoff platform/state platform/terminal record/hold record/ledger record/review record/witness record/sequence record/index storage app/exit app/install github.com/go-json-experiment/json golang.org/x/mod
 app/explain: text/finding text/frame platform/state platform/terminal record/hold record/ledger record/review record/sequence record/standing boundary/gateway boundary/surface storage app/audit app/install
 app/backtest: text/finding platform/capture platform/terminal record/captures record/ledger record/sequence record/standing record/trust boundary/policy boundary/policy/expr boundary/rules storage app/install
 app/console/marked: text/scrub text/ucd
-app/drift:   text/frame platform/terminal storage measure/interval
-app/console: platform/capture app/drift record/captures record/review boundary/fleet boundary/meter boundary/policy boundary/gateway boundary/rules boundary/surface boundary/pinview record/standing record/trust app/backtest app/explain text/finding text/frame platform/auth platform/signin platform/terminal record/hold record/index record/ledger record/sequence grounding/ground storage grounding/attest grounding/consensus text/scrub text/href text/ucd app/console/marked github.com/go-json-experiment/json github.com/coreos/go-oidc/v3 golang.org/x/oauth2 golang.org/x/time model/counterfactual model/guard
-app/guardreport: platform/state platform/terminal record/ledger record/sequence model/delegation model/guard model/analysis storage measure/interval app/install
-app:         text/finding record/outbound text/strictjson text/frame platform/backoff platform/capture platform/child platform/keyring platform/intake platform/login platform/loopback platform/sigv4 platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era mcp/session record/captures record/conversation record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/factcheck grounding/ground grounding/validator grounding/ingest model/format model/counterfactual model/delegation model/llm model/guard model/analysis model/jobs boundary/classify boundary/policy boundary/policy/values boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/descriptions boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/audit app/explain app/exit app/install platform/peer platform/replica record/webhook mcp/forward platform/egress platform/signin app/console
+app/console: platform/capture record/captures record/review boundary/fleet boundary/meter boundary/policy boundary/gateway boundary/rules boundary/surface boundary/pinview record/trust app/explain text/finding text/frame platform/auth platform/signin platform/terminal record/hold record/index record/ledger record/sequence grounding/ground storage grounding/attest grounding/consensus text/scrub text/href text/ucd app/console/marked github.com/go-json-experiment/json github.com/coreos/go-oidc/v3 golang.org/x/oauth2 golang.org/x/time model/counterfactual model/guard
+app/guardreport: platform/state platform/terminal record/ledger record/sequence model/delegation model/guard model/analysis storage model/interval app/install
+app:         text/finding text/strictjson text/frame platform/backoff platform/capture platform/child platform/keyring platform/intake platform/login platform/loopback platform/sigv4 platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era mcp/session record/captures record/conversation record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/factcheck grounding/ground grounding/validator grounding/ingest model/format model/counterfactual model/delegation model/llm model/guard model/analysis boundary/classify boundary/policy boundary/policy/values boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/descriptions boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/audit app/explain app/exit app/install platform/peer platform/replica record/webhook mcp/forward platform/egress platform/signin app/console
 app/apptest: platform/logtest boundary/rules app github.com/modelcontextprotocol/go-sdk
 app/doctor:  text/finding text/strictjson platform/backoff platform/build platform/listen platform/login platform/peer platform/replica platform/state platform/terminal mcp/mcpmsg record/ledger record/sequence boundary/gateway boundary/protect boundary/rules storage app/install
 
-# cmd: holds the programs: flags in, words and exit codes out
-cmd/pellucid-bench: platform/terminal measure/replicas measure/corpora/residue measure/injections measure/training measure/detectors measure/sources measure/speed measure/guardlive app/exit github.com/alecthomas/kong
-cmd/pellucid:       * !measure/corpora !measure/corpora/residue !measure/injections !measure/training !measure/detectors !measure/traces !measure/sources !measure/guardlive !measure/replicas !cmd/pellucid-bench github.com/alecthomas/kong github.com/go-json-experiment/json
+# cmd: holds the program: flags in, words and exit codes out
+cmd/pellucid:       * github.com/alecthomas/kong github.com/go-json-experiment/json
 
 # e2e: tests the program against servers and clients that others wrote
 e2e:
 e2e/deploy:
+e2e/replicas: platform/pgtest
 e2e/release:
 `
 
@@ -298,7 +280,7 @@ func TestImports(t *testing.T) {
 			continue
 		}
 		pkg := filepath.ToSlash(filepath.Dir(file.path))
-		if pkg == "packaging/pack" { // a module of its own, of which no program is made that users run
+		if pkg == "packaging/pack" || strings.HasPrefix(pkg, "lab/") { // modules of their own, of which no program is made that users run
 			continue
 		}
 		f, ok := policy[pkg]

@@ -30,6 +30,7 @@ boundary/surface/pintest: the same tests for every store of pins
 e2e:                      tests of the program against servers and clients that others wrote
 e2e/deploy:               tests of the chart, the Compose file, the proxies and the alerts
 e2e/release:              tests of what a release is made of
+e2e/replicas:             replicas that are killed while clients call
 mcp/wire.Decoded:         how often a route parses messages, counted by app.TestDecodes
 mcp/wire.Watch:           which goroutines use a message, counted by app.TestHandovers
 mcp/wire.Push:             a test reads and writes one side of a layer
@@ -40,16 +41,8 @@ model/llm/llmtest:        a provider of models for tests
 record/ledger/ledgertest: a log for tests
 platform/intake/intaketest: requests that tests begin
 platform/logtest:         a log that tests read
-platform/pgtest.Server.Database: a Postgres for tests; pellucid-bench has a pair of them, and no single one
-platform/pgtest.Server.Dump:     the same
-platform/pgtest.Server.Pooler:   the same
-platform/pgtest.Pair.Cut:        the same
-platform/pgtest.Pair.Mend:       the same
-platform/pgtest.Server.Output:   the same
-platform/pgtest.Server.Standby:  the same
-platform/pgtest.Server.start:    the same
-platform/pgtest.Server.Stop:     the same
-platform/pgtest.Server.URL:      the same
+platform/datatest:        the public test data
+platform/pgtest:          a Postgres for tests
 platform/waittest:        tests wait for what other goroutines do
 text/ucd/gen:             writes the tables of Unicode
 `

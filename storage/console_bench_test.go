@@ -79,16 +79,15 @@ func benchQueries(now time.Time) []struct {
 	var out []query
 	add := func(name string, do func(*storage.View) error) { out = append(out, query{name, do}) }
 	for _, s := range []struct {
-		name string
-		step time.Duration
-		bars int
-	}{{"1 h", 5 * time.Minute, 12}, {"24 h", 30 * time.Minute, 48}, {"7 d", 3 * time.Hour, 56}, {"30 d", 24 * time.Hour, 30}} {
-		w := index.Last(now, s.step, s.bars)
-		f := index.Filter{Since: w.Since, Until: w.Until}
-		add("overview "+s.name+": verdicts over time, heat, total", func(v *storage.View) error {
+		name         string
+		length, step time.Duration
+	}{{"1 h", time.Hour, 5 * time.Minute}, {"24 h", 24 * time.Hour, 30 * time.Minute}, {"7 d", 7 * 24 * time.Hour, 3 * time.Hour}, {"30 d", 30 * 24 * time.Hour, 24 * time.Hour}} {
+		until := now.UTC().Truncate(s.step).Add(s.step)
+		f := index.Filter{Since: until.Add(-s.length), Until: until}
+		add("overview "+s.name+": verdicts, heat, total", func(v *storage.View) error {
 			m := f
 			m.Kinds = []ledger.Kind{ledger.Message}
-			if _, err := v.Sums(&m, storage.By{Step: w.Step, Verdict: true}); err != nil {
+			if _, err := v.Sums(&m, storage.By{Verdict: true}); err != nil {
 				return err
 			}
 			if _, err := v.Sums(&m, storage.By{Server: true, Code: true}); err != nil {

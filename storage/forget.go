@@ -8,11 +8,9 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
@@ -25,7 +23,6 @@ import (
 type Forgotten struct {
 	Held          int // held results that answered calls of the principal, whatever their state
 	Names         int // approvals for the principal, and mentions as the reviewer of other results, blocks and approvals
-	Runs          int // counterfactual runs that wait for a worker, with the conversation of the principal
 	Openings      int // openings of records of the log; the records stay
 	Sessions      int // records of sessions, which have ended with that
 	Conversations int // what response ids of a provider stand for
@@ -73,9 +70,6 @@ func (s *Store) Forget(ctx context.Context, principal string, evidence func(hold
 		}
 		return nil
 	})
-	if err == nil {
-		f.Runs, err = s.forgetRuns(ctx, principal)
-	}
 	if err == nil {
 		f.Sessions, err = s.forgetSessions(ctx, principal)
 	}
@@ -171,38 +165,6 @@ func (s *Store) eraseOpenings(ctx context.Context, rows []sequence.Entry, digest
 		return t.exec(ctx, `UPDATE ledger_entries SET opening = ? WHERE idx IN (`+marks(len(all))+`)`, append([]any{[]byte{}}, all...)...)
 	})
 	return len(args), err
-}
-
-// forgetRuns erases runs of the principal that wait for a worker. Only Postgres has them.
-func (s *Store) forgetRuns(ctx context.Context, principal string) (erased int, err error) {
-	if !s.engine.hasRuns() {
-		return 0, nil
-	}
-	err = s.update(ctx, "forget", func(t *tx) error {
-		var ids []string
-		err := t.query(ctx, func(r *sql.Rows) error {
-			var id string
-			var work []byte
-			err := r.Scan(&id, &work)
-			var of struct{ Principal string }
-			if err == nil && json.Unmarshal(work, &of) == nil && of.Principal == principal {
-				ids = append(ids, id)
-			}
-			return err
-		}, `SELECT id, work FROM runs WHERE work IS NOT NULL`)
-		if err != nil {
-			return err
-		}
-		erased = len(ids)
-		for _, id := range ids { // the records of its rounds stand under id/N
-			id, _, _ = strings.Cut(id, "/")
-			if err := t.exec(ctx, `DELETE FROM runs WHERE id = ? OR starts_with(id, ?)`, id, id+"/"); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return erased, err
 }
 
 // wipe removes the content that a transaction has destroyed from the files too. It changes nothing

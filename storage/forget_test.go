@@ -5,9 +5,7 @@ package storage_test
 import (
 	"crypto/rand"
 	"crypto/sha256"
-	"database/sql"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -49,10 +47,6 @@ func TestForget(t *testing.T) {
 		}
 		flush(t, sequencer(l, keys))
 		want := storage.Forgotten{Held: 2, Names: 1, Openings: records / 4}
-		if storage.IsPostgres(where) {
-			want.Runs = 1
-			putRuns(t, where)
-		}
 		got, err := s.Forget(ctx, "ann", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -76,38 +70,6 @@ func TestForget(t *testing.T) {
 		}
 		if again, err := s.Forget(ctx, "ann", nil); err != nil || again != (storage.Forgotten{}) {
 			t.Errorf("a second time: %+v, %v", again, err)
-		}
-	})
-}
-
-// putRuns puts a run of each principal into the table, with the record of a later round.
-func putRuns(t *testing.T, where string) {
-	t.Helper()
-	db, err := sql.Open("pgx", where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	for _, who := range []string{"ann", "bob"} {
-		if _, err := db.ExecContext(ctx, `INSERT INTO runs (id, work) VALUES ($1, $2)`, who, fmt.Appendf(nil, `{"Principal":%q,"Body":"eA=="}`, who)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := db.ExecContext(ctx, `INSERT INTO runs (id, record) VALUES ($1, $2)`, who+"/2", []byte("record")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Cleanup(func() {
-		db, err := sql.Open("pgx", where)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer db.Close()
-		n := 0
-		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM runs WHERE starts_with(id, 'bob')`).Scan(&n); err != nil || n != 2 {
-			t.Errorf("%d rows of the other run are left, want 2: %v", n, err)
-		}
-		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM runs`).Scan(&n); err != nil || n != 2 {
-			t.Errorf("%d rows of runs are left, want 2: %v", n, err)
 		}
 	})
 }

@@ -146,9 +146,6 @@ func (t *tx) addRows(ctx context.Context, key *index.Key, rows []index.Row) erro
 	for i := range rows {
 		narrow, wide := groupsOf(&rows[i])
 		need[narrow], need[wide] = 0, 0
-		for _, j := range rows[i].Judged {
-			need[judgedGroup(&rows[i], j)] = 0
-		}
 	}
 	if err := t.groups(ctx, need); err != nil {
 		return err
@@ -178,9 +175,6 @@ func (t *tx) addRows(ctx context.Context, key *index.Key, rows []index.Row) erro
 				sums[cell{sumLevel(width, 0), slot, code.Code, grp}]++
 				sums[cell{sumLevel(width, 1), slot, code.Code, need[wide]}]++
 			}
-		}
-		for _, j := range r.Judged {
-			sums[cell{judgedLevel, at / judgedSlot, "", need[judgedGroup(r, j)]}]++
 		}
 	}
 	if err := t.insert(ctx, "decisions (idx, at, grp, id, about, reason, codes)", 7, "", main); err != nil {

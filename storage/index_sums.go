@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -75,23 +74,21 @@ func (v *View) Newer(f *index.Filter, asOf int64) (Count, error) {
 
 // By says what sums are apart of. The zero value is one sum of all.
 type By struct {
-	Step                              time.Duration // of time, a multiple of the shortest of index.Widths or a part of it; 0: all of it
-	Kind, Server, Tool, Verdict, Code bool          // Code: a record counts once for each of its codes, and not if it has none
+	Kind, Server, Verdict, Code bool // Code: a record counts once for each of its codes, and not if it has none
 }
 
 // A Sum is the number of records with the same values of what they are apart by.
 type Sum struct {
-	At                    time.Time // when the step begins
-	Kind                  ledger.Kind
-	Server, Tool, Verdict string
-	Code                  finding.Code
-	N                     int64
+	Kind            ledger.Kind
+	Server, Verdict string
+	Code            finding.Code
+	N               int64
 }
 
 // Sums counts the records that a plain filter selects, apart as by says, in no order.
 func (v *View) Sums(f *index.Filter, by By) ([]Sum, error) {
-	s := &summing{View: v, f: f, by: by, step: by.Step.Microseconds(), wide: 1, out: map[Sum]int64{}}
-	if by.Tool || len(f.Tools) > 0 {
+	s := &summing{View: v, f: f, by: by, wide: 1, out: map[Sum]int64{}}
+	if len(f.Tools) > 0 {
 		s.wide = 0
 	}
 	if some, err := v.amongGroups(&s.cells, "d.grp", f, s.wide); err != nil || !some {
@@ -101,11 +98,7 @@ func (v *View) Sums(f *index.Filter, by By) ([]Sum, error) {
 		return nil, v.fail(err)
 	}
 	from, to := f.Span()
-	top := len(index.Widths) - 1
-	for s.step > 0 && top >= 0 && s.step%widthMicros(top) != 0 {
-		top--
-	}
-	if err := s.split(from, to, top); err != nil {
+	if err := s.split(from, to, len(index.Widths)-1); err != nil {
 		return nil, v.fail(err)
 	}
 	out := make([]Sum, 0, len(s.out))
@@ -121,7 +114,6 @@ type summing struct {
 	*View
 	f             *index.Filter
 	by            By
-	step          int64 // microseconds; 0: one for all
 	wide          int
 	cells, single condition // the groups of sums, and of single records
 	out           map[Sum]int64
@@ -164,11 +156,7 @@ func (s *summing) slots(width int, lo, hi int64) error {
 		c.and(`d.code = ''`)
 	}
 	c.and(s.cells.text(), s.cells.args...)
-	per := int64(0) // slots of a step
-	if s.step > 0 {
-		per = s.step / widthMicros(width)
-	}
-	return s.sum("decision_sums", "d.slot", per, "d.code", `CAST(SUM(d.n) AS bigint)`, &c, nil)
+	return s.sum("decision_sums", "d.code", `CAST(SUM(d.n) AS bigint)`, &c, nil)
 }
 
 // records adds single records.
@@ -197,7 +185,7 @@ func (s *summing) records(from, to int64) error {
 	}
 	c.and(`d.at >= ? AND d.at < ?`, from, to)
 	c.and(s.single.text(), s.single.args...)
-	return s.sum(table, "d.at", s.step, code, `count(*)`, &c, names)
+	return s.sum(table, code, `count(*)`, &c, names)
 }
 
 // codes finds the codes that records from one time to another may have.
@@ -211,12 +199,11 @@ func (s *summing) codes(from, to int64, names map[int64]finding.Code) error {
 	}, `SELECT DISTINCT code FROM decision_sums WHERE level = ? AND slot >= ? AND slot <= ? AND code <> ''`, sumLevel(0, 1), from/w, (to-1)/w)
 }
 
-// sum runs one query for sums. unit is the column of time, per how many of its units a step has.
-func (s *summing) sum(table, unit string, per int64, code, n string, c *condition, names map[int64]finding.Code) error {
+// sum runs one query for sums.
+func (s *summing) sum(table, code, n string, c *condition, names map[int64]finding.Code) error {
 	var columns, groups []string
-	var args []any
 	var key Sum
-	var bucket, codeKey, sum int64
+	var codeKey, sum int64
 	var kind, codeName string
 	var into []any
 	add := func(on bool, column string, dest any) {
@@ -225,13 +212,8 @@ func (s *summing) sum(table, unit string, per int64, code, n string, c *conditio
 			groups = append(groups, strconv.Itoa(len(columns)))
 		}
 	}
-	if s.step > 0 {
-		args = append(args, per)
-	}
-	add(s.step > 0, unit+` / ?`, &bucket)
 	add(s.by.Kind, "g.kind", &kind)
 	add(s.by.Server, "g.server", &key.Server)
-	add(s.by.Tool, "g.tool", &key.Tool)
 	add(s.by.Verdict, "g.verdict", &key.Verdict)
 	if names == nil {
 		add(s.by.Code, code, &codeName)
@@ -239,7 +221,7 @@ func (s *summing) sum(table, unit string, per int64, code, n string, c *conditio
 		add(s.by.Code, code, &codeKey)
 	}
 	query := `SELECT ` + strings.Join(append(columns, n), ", ") + ` FROM ` + table + ` d`
-	if s.by.Kind || s.by.Server || s.by.Tool || s.by.Verdict {
+	if s.by.Kind || s.by.Server || s.by.Verdict {
 		query += ` JOIN decision_groups g ON g.id = d.grp`
 	}
 	query += ` WHERE ` + c.text()
@@ -257,12 +239,9 @@ func (s *summing) sum(table, unit string, per int64, code, n string, c *conditio
 		if k.Kind, k.Code = ledger.Kind(kind), finding.Code(codeName); names != nil && s.by.Code {
 			k.Code = names[codeKey]
 		}
-		if s.step > 0 {
-			k.At = microsTime(bucket * s.step)
-		}
 		if sum > 0 {
 			s.out[k] += sum
 		}
 		return nil
-	}, query, append(args, c.args...)...)
+	}, query, c.args...)
 }

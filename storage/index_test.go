@@ -52,9 +52,6 @@ func (d deed) event(at time.Time) *ledger.Event {
 			e.Withheld = []ledger.Count{{Code: pick(d, deedCodes), N: 1}}
 		}
 	}
-	if d.IntN(3) == 0 { // found nothing
-		e.Versions = []ledger.Version{{Of: "classifier:local", Version: "v"}}
-	}
 	switch d.IntN(8) {
 	case 2:
 		e.Kind, e.Rule, e.Findings, e.Withheld = ledger.Classified, "classifier:"+pick(d, []string{"local", "own"}), nil, nil
@@ -175,7 +172,7 @@ func selected(all []index.Row, f *index.Filter) (out []index.Row) {
 
 // asIndexed is a row as the index returns it.
 func asIndexed(r index.Row) index.Row {
-	r.Time, r.Subjects, r.Judged = time.UnixMicro(index.Micros(r.Time)).UTC(), nil, nil
+	r.Time, r.Subjects = time.UnixMicro(index.Micros(r.Time)).UTC(), nil
 	return r
 }
 
@@ -230,8 +227,7 @@ func compareIndex(t *testing.T, v *storage.View, all []index.Row, f index.Filter
 	if !f.Plain() {
 		return
 	}
-	by := storage.By{Step: pick(d, []time.Duration{0, 5 * time.Minute, 30 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 24 * time.Hour}),
-		Server: d.IntN(2) == 0, Tool: d.IntN(4) == 0, Verdict: d.IntN(2) == 0, Kind: d.IntN(3) == 0, Code: d.IntN(3) == 0}
+	by := storage.By{Server: d.IntN(2) == 0, Verdict: d.IntN(2) == 0, Kind: d.IntN(3) == 0, Code: d.IntN(3) == 0}
 	got, err := v.Sums(&f, by)
 	if err != nil {
 		t.Fatal(err)
@@ -255,18 +251,11 @@ func sumsOf(rows []index.Row, only finding.Code, by storage.By) map[storage.Sum]
 	out := map[storage.Sum]int64{}
 	for _, r := range rows {
 		var k storage.Sum
-		if by.Step > 0 {
-			step := by.Step.Microseconds()
-			k.At = time.UnixMicro(index.Micros(r.Time) / step * step).UTC()
-		}
 		if by.Kind {
 			k.Kind = r.Kind
 		}
 		if by.Server {
 			k.Server = r.Server
-		}
-		if by.Tool {
-			k.Tool = r.Tool
 		}
 		if by.Verdict {
 			k.Verdict = r.Verdict
@@ -306,53 +295,12 @@ func TestIndexEqualsLog(t *testing.T) {
 			for range 20 {
 				compareIndex(t, v, all, index.Filter{ID: pick(d, all).ID}, d)
 			}
-			compareJudged(t, v, all)
 			return nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	})
-}
-
-// compareJudged compares what classifiers have said with the records, on spans of days.
-func compareJudged(t *testing.T, v *storage.View, all []index.Row) {
-	t.Helper()
-	first := day.UTC().Truncate(24 * time.Hour)
-	total := int64(0)
-	for from := -1; from < 3; from++ {
-		for to := from; to < 60; to += 3 {
-			since, until := first.AddDate(0, 0, from), first.AddDate(0, 0, to)
-			want := map[[2]string]storage.JudgedSum{}
-			for i := range all {
-				r := &all[i]
-				if at := time.UnixMicro(index.Micros(r.Time)).UTC(); at.Before(since) || !at.Before(until) {
-					continue
-				}
-				for _, j := range r.Judged {
-					s := want[[2]string{r.Server, j.Classifier}]
-					s.Server, s.Classifier = r.Server, j.Classifier
-					if s.Judged++; j.Flagged {
-						s.Flagged++
-					}
-					want[[2]string{r.Server, j.Classifier}] = s
-				}
-			}
-			got, err := v.Judged(since, until)
-			if err != nil || len(got) != len(want) {
-				t.Fatalf("from day %d to %d: %v, want %v (%v)", from, to, got, want, err)
-			}
-			for _, s := range got {
-				total += s.Judged
-				if s != want[[2]string{s.Server, s.Classifier}] || s.Judged == 0 {
-					t.Errorf("from day %d to %d: %+v, want %+v", from, to, s, want[[2]string{s.Server, s.Classifier}])
-				}
-			}
-		}
-	}
-	if total == 0 {
-		t.Error("no record tells of a classifier")
-	}
 }
 
 // TestIndexFollows: several processes add records and index them at the same time; each record is indexed
@@ -396,7 +344,6 @@ func TestIndexFollows(t *testing.T) {
 			for range 40 {
 				compareIndex(t, v, all, d.filter(), d)
 			}
-			compareJudged(t, v, all)
 			return nil
 		}); err != nil {
 			t.Fatal(err)

@@ -110,8 +110,6 @@ func (*postgresEngine) keeps() bool { return true }
 
 func (*postgresEngine) arrays() bool { return true }
 
-func (*postgresEngine) hasRuns() bool { return true }
-
 // epoch changes where another server answers, or the server has started anew, and where the tables
 // were made again by a restore.
 func (*postgresEngine) epoch() string {

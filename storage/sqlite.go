@@ -154,8 +154,6 @@ func (sqliteEngine) keeps() bool { return false }
 
 func (sqliteEngine) arrays() bool { return false }
 
-func (sqliteEngine) hasRuns() bool { return false }
-
 func (sqliteEngine) epoch() string { return "" }
 
 func (sqliteEngine) begin() string { return "" }

@@ -126,8 +126,6 @@ type engine interface {
 	keeps() bool
 	// arrays reports whether an argument can be an array.
 	arrays() bool
-	// hasRuns reports whether the database has a table of runs that wait for a worker.
-	hasRuns() bool
 	// epoch is the query for the name of the server that answers and of its copy of the log; "": the
 	// database has one copy.
 	epoch() string

@@ -21,6 +21,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/capture"
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
@@ -121,10 +122,7 @@ func (c *caseStore) check(m map[string]any, witnesses ...string) (string, bool) 
 func (c *caseStore) checkBytes(b []byte, witnesses ...string) (string, bool) {
 	c.t.Helper()
 	must(c.t, os.WriteFile(c.file, b, 0o600))
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		c.t.Skip("no python3 on this machine: the second verifier did not run")
-	}
+	python := programtest.Find(c.t, "python3")
 	cmd := exec.CommandContext(c.t.Context(), python, slices.Concat([]string{"-I", "-B", "../../docs/spec/verify/verify.py", "case"}, c.flags, []string{c.file, c.key}, witnesses)...)
 	out, err := cmd.CombinedOutput()
 	if bytes.Contains(out, []byte("Traceback")) {

@@ -6,21 +6,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
-	"github.com/pellucid-mcp/pellucid/platform/bucket"
-	"github.com/pellucid-mcp/pellucid/platform/sigv4"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
-	"github.com/pellucid-mcp/pellucid/record/mirror"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/record/witness"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -96,58 +91,6 @@ func Cosign(ctx context.Context, l *storage.Ledger, dir *state.Dir, p *witness.P
 		err = l.SaveCosigned(ctx, r.Checkpoint, time.Now())
 	}
 	return r, err
-}
-
-// A MirrorTo names a mirror, and how references to its keys are resolved.
-type MirrorTo struct {
-	Place                              string // directory, or URL of a bucket
-	Region                             string
-	AccessKey, SecretKey, SessionToken string // references
-	Secret                             func(flag, ref string) (string, error)
-}
-
-// Copy brings the mirror up to the log.
-func (m *MirrorTo) Copy(ctx context.Context, l *storage.Ledger) (mirror.Copied, error) {
-	target, err := m.target()
-	if err != nil {
-		return mirror.Copied{}, err
-	}
-	done, err := mirror.New(mirror.Options{Source: l, Target: target, Log: slog.New(slog.DiscardHandler), Keys: l.Keys}).Copy(ctx)
-	switch {
-	case errors.Is(err, ledger.ErrNotFound):
-		err = install.ErrNoLog
-	case errors.Is(err, bucket.ErrAway):
-		err = exit.With(exit.Unreachable, err)
-	}
-	return done, err
-}
-
-func (m *MirrorTo) target() (mirror.Target, error) {
-	if !strings.Contains(m.Place, "://") {
-		dir, err := filepath.Abs(m.Place)
-		return mirror.Dir(dir), err
-	}
-	s := &sigv4.Signer{Region: m.Region}
-	for _, k := range []struct {
-		flag, ref string
-		to        *sigv4.Secret
-	}{{"--access-key", m.AccessKey, &s.Access}, {"--secret-key", m.SecretKey, &s.Secret}, {"--session-token", m.SessionToken, &s.Session}} {
-		v, err := m.Secret("ledger: mirror: "+k.flag, k.ref)
-		if err != nil {
-			return nil, err
-		}
-		if v != "" {
-			*k.to = func() (string, error) { return v, nil }
-		}
-	}
-	if s.Access == nil || s.Secret == nil || s.Region == "" {
-		return nil, exit.With(exit.Usage, errors.New("ledger: mirror: a bucket needs --region, --access-key and --secret-key"))
-	}
-	b, err := bucket.New(m.Place, s)
-	if err != nil {
-		return nil, exit.With(exit.Usage, err)
-	}
-	return b, nil
 }
 
 // Restore adds the records that the database has lost, from a directory.

@@ -35,12 +35,9 @@ type Log interface {
 // Options say what is tried.
 type Options struct {
 	Trial    *rules.Trial
-	From     int64                  // the first record that counts; those before it make scores only if they are read
-	Size     int64                  // of the log
-	Since    time.Time              // records of an earlier time make scores, and count nothing; zero: all count
-	Examples int                    // ids of each row; 0 stands for 3
-	Servers  func(name string) bool // whether what a server did counts; nil: all do
-	Progress func(done, size int64)
+	Size     int64     // of the log
+	Since    time.Time // records of an earlier time make scores, and count nothing; zero: all count
+	Examples int       // ids of each row; 0 stands for 3
 	// Captures finds what is kept of a call, as captures.Read does; nil: nothing is kept.
 	Captures func(ctx context.Context, id string) (*captures.Capture, error)
 }
@@ -130,7 +127,7 @@ func Run(ctx context.Context, log Log, o Options) (*Report, error) {
 	for i := range t.tables {
 		t.tables[i] = map[rowKey]*Row{}
 	}
-	for at := o.From; at < o.Size; {
+	for at := int64(0); at < o.Size; {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -148,9 +145,6 @@ func Run(ctx context.Context, log Log, o Options) (*Report, error) {
 			}
 			at++
 		}
-		if o.Progress != nil {
-			o.Progress(at, o.Size)
-		}
 	}
 	for len(t.queue) > 0 {
 		if err := t.decide(ctx); err != nil {
@@ -166,7 +160,7 @@ func (t *tester) take(ctx context.Context, st *ledger.Statement) error {
 	switch {
 	case st.Kind == ledger.Message && st.Method == "tools/call" && (st.Shape == "result" || st.Shape == "error" || st.Shape == "call"):
 		now := st.Time.Unix()
-		w := &waiting{st: st, counts: (t.o.Since.IsZero() || !st.Time.Before(t.o.Since)) && (t.o.Servers == nil || t.o.Servers(st.Server)),
+		w := &waiting{st: st, counts: t.o.Since.IsZero() || !st.Time.Before(t.o.Since),
 			server: t.state.Score(trust.Origin{Server: st.Server}, now), tool: t.state.Score(trust.Origin{Server: st.Server, Tool: st.Tool}, now)}
 		w.scores = joined(st)
 		if len(t.queue) >= window {

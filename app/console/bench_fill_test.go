@@ -12,7 +12,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -347,11 +346,9 @@ func (f *filled) asks() map[string][]ask {
 			}
 			return last + "/decide", form("digest", d[1], "verb", "approve")
 		}}},
-		"GET policy":                  {{what: "rules", path: "policy", paint: true}, {what: "a backtest", next: func(int) (string, url.Values) { return "policy?trial=" + f.trial(), nil }}},
-		"GET policy/backtest/{trial}": {{what: "how far a backtest is", next: func(int) (string, url.Values) { return "policy/backtest/" + f.trial(), nil }}},
-		"POST policy/backtest":        {{what: "is begun", status: see, path: "policy/backtest", form: form("rules", "defaults: {hold: [hidden-tag]}")}},
-		"GET guard":                   {{what: "calls", path: "guard", paint: true}},
-		"GET guard/{id}":              {{what: "a call", path: "guard/" + f.call(0), paint: true}},
+		"GET policy":     {{what: "rules", path: "policy", paint: true}},
+		"GET guard":      {{what: "calls", path: "guard", paint: true}},
+		"GET guard/{id}": {{what: "a call", path: "guard/" + f.call(0), paint: true}},
 		"POST guard/{id}/decide": {{what: "a call is refused", status: see, next: func(i int) (string, url.Values) {
 			return "guard/" + f.call(1+i%(benchCalls-1)) + "/decide", form("verb", "deny")
 		}}},
@@ -361,15 +358,6 @@ func (f *filled) asks() map[string][]ask {
 
 // piece is the first n bytes of the text; none before there is one.
 func (f *filled) piece(n int) string { return f.text[:min(n, len(f.text))] }
-
-// trial is the name of the latest backtest. Where no backtest is kept, it begins one.
-func (f *filled) trial() string {
-	if len(f.trials.list) == 0 {
-		r := route{pattern: "POST policy/backtest"}
-		f.ServeHTTP(httptest.NewRecorder(), f.request(r, f.asks()[r.pattern][0], 0))
-	}
-	return f.trials.list[len(f.trials.list)-1].name
-}
 
 // few are the items that pages show and no action decides about.
 func (f *filled) few() int { return max(1, min(decidedFrom, f.held/2)) }

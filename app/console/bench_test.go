@@ -197,7 +197,6 @@ func (f *filled) serve(b *testing.B, table *tabwriter.Writer) (misses int) {
 			p50, p99, goal := took[len(took)/2], took[(len(took)-1)*99/100], cmp.Or(a.goal, goalServer)
 			fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", strings.TrimSpace(r.pattern), a.what, len(took), ms(cost/time.Duration(len(took))), ms(p50), ms(p99), ms(goal), verdict(p99, goal, &misses))
 		}
-		f.endTrials()
 	}
 	return misses
 }
@@ -264,15 +263,6 @@ func says(page string) string {
 		main = page
 	}
 	return main[:min(len(main), 400)]
-}
-
-// endTrials ends the backtests: the next figures are those of a console without one.
-func (f *filled) endTrials() {
-	f.trials.mu.Lock()
-	defer f.trials.mu.Unlock()
-	for _, t := range f.trials.list {
-		t.end()
-	}
 }
 
 // noLimit lets the benchmark sign in as often as it measures.

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,6 +19,8 @@ import (
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 )
 
 // chromium is one browser for all tests of the package. TestMain ends it.
@@ -54,16 +55,7 @@ type tab struct {
 // newTab opens a tab with cookies of its own; the test is skipped where there is no browser.
 func newTab(t testing.TB) *tab {
 	t.Helper()
-	bin := ""
-	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"} {
-		if at, err := exec.LookPath(name); err == nil {
-			bin = at
-			break
-		}
-	}
-	if bin == "" {
-		t.Skip("no chromium on this machine; Debian's package is chromium")
-	}
+	bin := programtest.Find(t, "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 	chromium.Do(func() {
 		if chromium.dir, chromium.err = os.MkdirTemp("", "pellucid-chromium"); chromium.err != nil {
 			return

@@ -129,7 +129,6 @@ type Console struct {
 	failed, foreign         atomic.Int64 // of which the log has not told yet: such failures, and requests from other sites
 	tellFailed, tellForeign rate.Sometimes
 	told                    tellings // what decisions have done
-	trials                  trials
 }
 
 // ErrNoSession means that a request comes from a person who has not signed in, or whose session has ended.
@@ -178,11 +177,8 @@ func New(o Options) (*Console, error) {
 	return c, nil
 }
 
-// Close ends the streams of live lines, and backtests. Other requests are answered until the server ends.
-func (c *Console) Close() {
-	c.live.close()
-	c.trials.close()
-}
+// Close ends the streams of live lines. Other requests are answered until the server ends.
+func (c *Console) Close() { c.live.close() }
 
 // ServeHTTP implements http.Handler.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {

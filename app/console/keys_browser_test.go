@@ -122,33 +122,3 @@ func TestBrowserGuardKeys(t *testing.T) {
 		t.Errorf("the browser said %q", said)
 	}
 }
-
-// TestBrowserBacktest types rules into the page of the policy, and reads the numbers that it shows.
-func TestBrowserBacktest(t *testing.T) {
-	b, g := newTab(t), newTest(t, withServers)
-	changedServer(t, g)
-	b.look("light", 1280, 900)
-	for _, c := range []struct{ rules, calls, held, only, unknown string }{
-		{"defaults: {hold: [hidden-tag]}", "2", "1", "1", "0"},
-		{"policy: {rules: [{name: big, on: result, when: size > 100, then: hold}]}", "2", "0", "0", "2"},
-		{"policy: {rules: [{name: all, on: result, when: tool == \"read\", then: hold}]}", "2", "2", "2", "0"},
-	} {
-		b.open(g.url + Base + "policy")
-		b.until("the form", `!!document.querySelector("#rules")`)
-		b.do(chromedp.SendKeys(chromedp.CSS("#rules"), c.rules), chromedp.Click(chromedp.CSS("form.try button.next")))
-		b.until("the answer", `!!document.querySelector("[aria-labelledby=pt] [role=status]:not([data-trial])")`)
-		want := fmt.Sprintf("Of %s recorded calls of tools the rules would have held %s, of which %s were held by nothing else, and refused 0,", c.calls, c.held, c.only)
-		if got := eval[string](b, `document.querySelector("[aria-labelledby=pt] [role=status]").textContent`); !strings.HasPrefix(got, want) {
-			t.Errorf("%s: %q", c.rules, got)
-		}
-		if got := eval[string](b, `document.querySelector("[aria-labelledby=pt] ul li").textContent`); got != c.unknown+" are not evaluable." {
-			t.Errorf("%s: %q", c.rules, got)
-		}
-		if got := eval[string](b, `document.querySelector("[aria-labelledby=pt] details .well").textContent`); got != c.rules {
-			t.Errorf("the page shows the rules %q", got)
-		}
-	}
-	if said := b.said(); said != nil {
-		t.Errorf("the browser said %q", said)
-	}
-}

@@ -17,12 +17,14 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 	"github.com/pellucid-mcp/pellucid/platform/signin"
 )
 
 // startProvider runs oidc-provider and returns its issuer.
 func startProvider(t *testing.T, back string) string {
 	t.Helper()
+	programtest.Need(t)
 	modules, err := filepath.Abs(filepath.Join("..", "..", ".tools", "e2e", "node_modules"))
 	if err != nil {
 		t.Fatal(err)

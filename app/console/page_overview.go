@@ -21,28 +21,31 @@ var overviewRoutes = []route{
 	{pattern: "GET overview", least: Viewer, handle: (*Console).overview, rail: entry{place: 10, word: "Overview", icon: "overview", key: "o"}},
 }
 
-// spans are the spans of time of the overview, each with the length of its bars.
-var spans = []struct {
-	name Own
-	each Own
-	step time.Duration
-	bars int
-}{{"1 h", "5 minutes", 5 * time.Minute, 12}, {"24 h", "half hours", 30 * time.Minute, 48}, {"7 d", "3 hours", 3 * time.Hour, 56}, {"30 d", "days", 24 * time.Hour, 30}}
+// A span is a length of time that the overview counts. It begins and ends at a multiple of step, so that the
+// index answers from its sums.
+type span struct {
+	name         Own
+	length, step time.Duration
+}
+
+var spans = []span{{"1 h", time.Hour, 5 * time.Minute}, {"24 h", 24 * time.Hour, 30 * time.Minute}, {"7 d", 7 * 24 * time.Hour, 3 * time.Hour}, {"30 d", 30 * 24 * time.Hour, 24 * time.Hour}}
+
+// upTo selects the span that ends with the step in which now is.
+func (s *span) upTo(now time.Time) index.Filter {
+	until := now.UTC().Truncate(s.step).Add(s.step)
+	return index.Filter{Since: until.Add(-s.length), Until: until}
+}
 
 type overviewView struct {
 	Spans   []spanView
-	Each    Own
 	From    Own
 	Until   Own
 	Waits   []waitView
 	HasLog  bool
 	Journal bool // decisions of this time stand in the journal, which these numbers leave out
 	Behind  Own
-	Charts  []chartView
-	Total   Own
-	TotalTo Path
-	Axis    []Own
-	Table   []barRow
+	Blind   bool      // the person may see no server
+	Sums    otherView // of messages
 	Heat    heatView
 	Servers []serverSum
 	Others  []otherView
@@ -67,29 +70,6 @@ type waitView struct {
 	To   Path
 	Word Own
 	Note Own
-}
-
-// A chartView is the bars of one verdict, on a scale of its own.
-type chartView struct {
-	Verdict verdictView
-	Fill    Own
-	N       Own
-	To      Path
-	Top     Own // the greatest bar
-	Width   int
-	Bars    []barView
-}
-
-type barView struct {
-	X, Y, Height int
-	Hit          int // x of the place that can be clicked
-	To           Path
-	Label        Own
-}
-
-type barRow struct {
-	From  Own
-	Cells []cellView
 }
 
 type cellView struct {
@@ -119,22 +99,15 @@ type serverSum struct {
 }
 
 func (c *Console) overview(q *request) answer {
-	at := slices.IndexFunc(spans, func(s struct {
-		name Own
-		each Own
-		step time.Duration
-		bars int
-	}) bool {
-		return string(s.name) == q.URL.Query().Get("span")
-	})
+	at := slices.IndexFunc(spans, func(s span) bool { return string(s.name) == q.URL.Query().Get("span") })
 	if at < 0 {
 		at = 1
 	}
-	v := overviewView{Each: spans[at].each, HasLog: c.opt.Ledger != nil}
+	v := overviewView{HasLog: c.opt.Ledger != nil}
 	for i, s := range spans {
 		v.Spans = append(v.Spans, spanView{s.name, pathTo("overview", "span", string(s.name)), i == at})
 	}
-	w := index.Last(q.now, spans[at].step, spans[at].bars)
+	w := spans[at].upTo(q.now)
 	v.From, v.Until = minute(w.Since), minute(q.now)
 	if err := v.waiting(c, q); err != nil {
 		return failed(err)
@@ -204,7 +177,7 @@ func (c *Console) opens(who Person, path string) bool {
 	return slices.ContainsFunc(c.routes, func(r route) bool { return r.pattern == "GET "+path && who.Role >= r.least })
 }
 
-// verdictOrder is the order of the charts; others follow by name.
+// verdictOrder is the order in which verdicts are listed; others follow by name.
 var verdictOrder = []string{"passed", "changed", "withheld", "dropped"}
 
 func orderVerdicts(a, b string) int {
@@ -218,18 +191,17 @@ func orderVerdicts(a, b string) int {
 }
 
 // read fills what the index knows. Every number is the length of the list to which it leads.
-func (v *overviewView) read(c *Console, x *storage.View, who Person, w index.Window) error {
+func (v *overviewView) read(c *Console, x *storage.View, who Person, all index.Filter) error {
 	if n := x.Status.Behind(); n > 0 {
 		v.Behind = counted(n, "record")
 	}
-	all := index.Filter{Since: w.Since, Until: w.Until}
-	if none, _ := who.within(&all); none {
+	if v.Blind, _ = who.within(&all); v.Blind {
 		return nil
 	}
 	messages := all
 	messages.Kinds = []ledger.Kind{ledger.Message}
-	bars, err := x.Sums(&messages, storage.By{Step: w.Step, Verdict: true})
-	if err == nil {
+	var err error
+	if v.Sums, _, err = verdictSums(x, messages, "Messages by verdict", "No message has passed in this time."); err == nil {
 		err = v.heat(x, messages)
 	}
 	if err == nil {
@@ -238,75 +210,7 @@ func (v *overviewView) read(c *Console, x *storage.View, who Person, w index.Win
 	if err == nil {
 		err = v.others(x, all)
 	}
-	if err != nil {
-		return err
-	}
-	v.charts(messages, w, bars)
-	return nil
-}
-
-// charts draws the bars of each verdict.
-func (v *overviewView) charts(f index.Filter, w index.Window, sums []storage.Sum) {
-	n := int(w.Until.Sub(w.Since) / w.Step)
-	by, total := map[string][]int64{}, int64(0)
-	for _, name := range verdictOrder {
-		by[name] = make([]int64, n)
-	}
-	for _, s := range sums {
-		if by[s.Verdict] == nil {
-			by[s.Verdict] = make([]int64, n)
-		}
-		if at := int(s.At.Sub(w.Since) / w.Step); at >= 0 && at < n {
-			by[s.Verdict][at] += s.N
-			total += s.N
-		}
-	}
-	v.Total, v.TotalTo = count(total), recordsPath(f)
-	v.Table = make([]barRow, n)
-	for i := range v.Table {
-		v.Table[i].From = minute(w.Since.Add(time.Duration(i) * w.Step))
-	}
-	for i := 0; i <= 4; i++ {
-		v.Axis = append(v.Axis, axisTime(w.Since.Add(w.Until.Sub(w.Since)*time.Duration(i)/4), w.Step))
-	}
-	names := make([]string, 0, len(by))
-	for name := range by {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, orderVerdicts)
-	for _, name := range names {
-		v.chart(f, w, name, by[name])
-	}
-}
-
-// fills are the colours of the bars.
-var fills = map[string]Own{"changed": "f-changed", "withheld": "f-held", "dropped": "f-denied"}
-
-func (v *overviewView) chart(f index.Filter, w index.Window, verdict string, bars []int64) {
-	out := chartView{Verdict: newVerdict(verdict), Fill: cmp.Or(fills[verdict], "f-passed"), Width: 10 * len(bars)}
-	if verdict != "" { // without a verdict there is no term that selects these
-		f.Verdicts = []string{verdict}
-		out.To = recordsPath(f)
-	}
-	top, sum := slices.Max(bars), int64(0)
-	for i, n := range bars {
-		sum += n
-		step := f
-		step.Since = w.Since.Add(time.Duration(i) * w.Step)
-		step.Until = step.Since.Add(w.Step)
-		cell := newCell(n, step, 0)
-		if verdict == "" {
-			cell.To = ""
-		}
-		v.Table[i].Cells = append(v.Table[i].Cells, cell)
-		if n == 0 {
-			continue
-		}
-		height := max(2, int(98*n/top))
-		out.Bars = append(out.Bars, barView{X: 10*i + 1, Hit: 10 * i, Y: 100 - height, Height: height, To: cell.To, Label: minute(step.Since) + ": " + count(n)})
-	}
-	out.N, out.Top = count(sum), count(top)
-	v.Charts = append(v.Charts, out)
+	return err
 }
 
 func newCell(n int64, f index.Filter, most int64) cellView {

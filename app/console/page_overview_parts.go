@@ -13,11 +13,12 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
-// An otherView is the records of a kind by verdict: of classifiers, or of the guard.
+// An otherView is the records of a kind by verdict: messages, or those of classifiers or of the guard.
 type otherView struct {
 	Title Own
 	None  Own // what it says where there are none
@@ -36,29 +37,35 @@ func (v *overviewView) others(x *storage.View, f index.Filter) error {
 	}{{ledger.Classified, "Classifiers", "No classifier has judged a result in this time."}, {ledger.Counterfactual, "Guard", "The guard has tested no call in this time."}} {
 		of := f
 		of.Kinds = []ledger.Kind{kind.kind}
-		sums, err := x.Sums(&of, storage.By{Verdict: true})
+		out, sums, err := verdictSums(x, of, kind.title, kind.none)
 		if err != nil {
 			return err
 		}
-		slices.SortFunc(sums, func(a, b storage.Sum) int { return orderVerdicts(a.Verdict, b.Verdict) })
-		out, total := otherView{Title: kind.title, None: kind.none, To: recordsPath(of)}, int64(0)
-		for _, s := range sums {
-			total += s.N
-			to := of
-			row := facetRow{Name: marked.Identifier(cmp.Or(s.Verdict, "none")), N: count(s.N)}
-			if s.Verdict != "" {
-				to.Verdicts = []string{s.Verdict}
-				row.To = recordsPath(to)
-			}
-			out.Rows = append(out.Rows, row)
-		}
-		out.All = count(total)
 		if kind.kind == ledger.Counterfactual {
 			out.judged(of, sums)
 		}
 		v.Others = append(v.Others, out)
 	}
 	return nil
+}
+
+// verdictSums counts the records that a filter selects by verdict.
+func verdictSums(x *storage.View, f index.Filter, title, none Own) (otherView, []storage.Sum, error) {
+	sums, err := x.Sums(&f, storage.By{Verdict: true})
+	slices.SortFunc(sums, func(a, b storage.Sum) int { return orderVerdicts(a.Verdict, b.Verdict) })
+	out, total := otherView{Title: title, None: none, To: recordsPath(f)}, int64(0)
+	for _, s := range sums {
+		total += s.N
+		row := facetRow{Name: marked.Identifier(cmp.Or(s.Verdict, "none")), N: count(s.N)}
+		if s.Verdict != "" { // without a verdict there is no term that selects these
+			to := f
+			to.Verdicts = []string{s.Verdict}
+			row.To = recordsPath(to)
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	out.All = count(total)
+	return out, sums, err
 }
 
 func (o *otherView) fact(name, value Own, to Path) {
@@ -89,17 +96,36 @@ func (o *otherView) judged(f index.Filter, sums []storage.Sum) {
 	}
 }
 
+// latest returns the latest records that a filter selects, the oldest first. The index of the log finds them: it has those
+// of up to a second ago.
+func latest(ctx context.Context, l *storage.Ledger, f index.Filter, most int) (out []sequence.Entry, err error) {
+	var places []int64
+	err = l.View(ctx, func(x *storage.View) error {
+		list, err := x.List(&f, storage.Page{Limit: most})
+		for i := range list.Rows {
+			places = append(places, list.Rows[i].Index)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(places)
+	return l.These(ctx, places)
+}
+
 // maxJudged bounds the decisions of the guard whose cost the overview adds up.
 const maxJudged = 400
 
 // cost adds up what the latest decisions of the guard have cost, by their records. A time leads to the decision that took it.
-func (v *overviewView) cost(ctx context.Context, l *storage.Ledger, w index.Window) error {
+func (v *overviewView) cost(ctx context.Context, l *storage.Ledger, w index.Filter) error {
 	at := slices.IndexFunc(v.Others, func(o otherView) bool { return o.Title == "Guard" })
 	if at < 0 || len(v.Others[at].Facts) == 0 {
 		return nil
 	}
 	o := &v.Others[at]
-	list, _, err := latest(ctx, l, index.Filter{Kinds: []ledger.Kind{ledger.Counterfactual}, Since: w.Since, Until: w.Until}, maxJudged)
+	w.Kinds = []ledger.Kind{ledger.Counterfactual}
+	list, err := latest(ctx, l, w, maxJudged)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@
 package console
 
 import (
-	"github.com/pellucid-mcp/pellucid/app/backtest"
 	"github.com/pellucid-mcp/pellucid/app/console/marked"
 	decide "github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/record/hold"
@@ -11,12 +10,7 @@ import (
 
 var policyRoutes = []route{
 	{pattern: "GET policy", least: Viewer, handle: (*Console).policyPage, rail: entry{70, "Policy", "policy", "p"}},
-	{pattern: "POST policy/backtest", least: Reviewer, handle: (*Console).backtest, body: maxTrial + 4096},
-	{pattern: "GET policy/backtest/{trial}", least: Reviewer, handle: (*Console).trialState},
 }
-
-// maxTrial bounds the rules that are tried, in bytes.
-const maxTrial = 256 << 10
 
 type policyView struct {
 	Known      bool // the rules in force
@@ -24,9 +18,6 @@ type policyView struct {
 	Rules      []ruleView
 	Holds      []holdView
 	Exceptions []exceptionView
-	CanTry     bool
-	MayTry     bool
-	Tried      *triedView
 }
 
 func (policyView) template() string { return "policy" }
@@ -57,67 +48,9 @@ type exceptionView struct {
 	This         bool         // for one result only
 }
 
-// A triedView is the outcome of a backtest.
-type triedView struct {
-	Gone         bool // it is not kept any more
-	Runs         bool // it has not ended; then only Typed and what follows here is set
-	Done, Size   Own  // records
-	State, Here  Path // where a script asks how far it is, and the page itself
-	Problem      marked.Text
-	Failed       bool
-	Typed        marked.Text
-	Calls        Own
-	Held, Only   Own
-	Denied       Own
-	DeniedOnly   Own
-	Passes       Own
-	NotEvaluable Own
-	Watched      Own
-	Captured     Own // "": no capture was asked for a size
-	Sealed       Own
-	Span         Own
-	Cut          Own // "": every record was read
-	Tables       []triedTable
-}
-
-type triedTable struct {
-	Title Own
-	Rows  []triedRow
-	More  Own // "": all rows are there
-}
-
-type triedRow struct {
-	N, Only      Own
-	Server, Tool marked.Name
-	By           marked.Name
-	Action       Own
-	Lacks        marked.Name
-	HasLacks     bool
-	Examples     []exampleView
-}
-
-type exampleView struct {
-	To Path
-	ID marked.Name
-}
-
-// policyPage is the page with the backtest that its address names, where it is the person's.
+// policyPage shows the rules in force, and where each came from.
 func (c *Console) policyPage(q *request) answer {
-	name := q.URL.Query().Get("trial")
-	if name == "" {
-		return c.policyWith(q, nil)
-	}
-	t := c.trials.of(name, q.who)
-	if t == nil {
-		return c.policyWith(q, &triedView{Gone: true})
-	}
-	return c.policyWith(q, t.shown())
-}
-
-// policyWith is the page with the outcome of a backtest; nil: without one.
-func (c *Console) policyWith(q *request, tried *triedView) answer {
 	v := c.policyOf(q)
-	v.Tried = tried
 	if c.opt.Exceptions != nil {
 		list, err := c.opt.Exceptions.List(q.Context(), false)
 		if err != nil {
@@ -134,9 +67,9 @@ func (c *Console) policyWith(q *request, tried *triedView) answer {
 	return page("Policy", v)
 }
 
-// policyOf is the page without a backtest.
+// policyOf is the page without the exceptions of reviewers.
 func (c *Console) policyOf(q *request) policyView {
-	v := policyView{CanTry: c.opt.Ledger != nil, MayTry: q.who.Role >= Reviewer}
+	var v policyView
 	if c.opt.Rules == nil {
 		return v
 	}
@@ -174,39 +107,3 @@ func direction(d decide.Direction) Own {
 	}
 	return "result"
 }
-
-func (v *triedView) fill(r *backtest.Report) {
-	v.Calls, v.Held, v.Only, v.Denied, v.DeniedOnly = count(r.Calls), count(r.Held.N), count(r.Held.Only), count(r.Denied.N), count(r.Denied.Only)
-	v.Passes, v.NotEvaluable, v.Watched = count(r.Passes), count(r.NotEvaluable), count(r.Watched)
-	if r.Captured > 0 || r.Sealed > 0 {
-		v.Captured, v.Sealed = count(r.Captured), count(r.Sealed)
-	}
-	if r.First != "" {
-		v.Span = own(r.First + " to " + r.Last)
-	}
-	for _, t := range []struct {
-		title Own
-		rows  []backtest.Row
-	}{{"Would have been held or refused", r.Rows}, {"Would pass, and did not", r.Passing}, {"Not evaluable: the rule needs what no record has", r.Unknown}} {
-		if len(t.rows) == 0 {
-			continue
-		}
-		out := triedTable{Title: t.title}
-		for i, row := range t.rows {
-			if i == maxTriedRows {
-				out.More = count(int64(len(t.rows) - i))
-				break
-			}
-			x := triedRow{N: count(row.N), Only: count(row.Only), Server: marked.Identifier(row.Server), Tool: marked.Identifier(row.Tool), By: marked.Identifier(row.By),
-				Action: own(row.Action), Lacks: marked.Identifier(row.Lacks), HasLacks: row.Lacks != ""}
-			for _, id := range row.Examples {
-				x.Examples = append(x.Examples, exampleView{pathTo(findPath + "/" + segment(id)), marked.Identifier(id)})
-			}
-			out.Rows = append(out.Rows, x)
-		}
-		v.Tables = append(v.Tables, out)
-	}
-}
-
-// maxTriedRows is how many rows of a table a page shows.
-const maxTriedRows = 50

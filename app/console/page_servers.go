@@ -40,7 +40,6 @@ type serversView struct {
 	None    bool
 	Servers []serverRow
 	More    Own // "": all are there
-	Drift   []driftLine
 	Health  []healthRow
 }
 
@@ -139,12 +138,6 @@ func (c *Console) servers(q *request) answer {
 			Live: count(int64(r.Live)), Pending: count(int64(r.Pending)), Blocked: count(int64(r.Blocked)), Waits: r.Pending > 0, Refuses: r.Rejected != "", Rejected: marked.Of(r.Rejected)})
 	}
 	v.None = len(v.Servers) == 0
-	if c.opt.Ledger != nil {
-		var err error
-		if v.Drift, err = driftLines(q, c.opt.Ledger); err != nil {
-			return failed(err)
-		}
-	}
 	return page("Servers", v)
 }
 
@@ -225,8 +218,8 @@ type serverView struct {
 	Next      Path
 	Waiting   Own
 	Items     []itemGroup
-	History   historyView
-	Meters    bool // latencies are known
+	Records   []facetRow // where the records of each name are listed
+	Meters    bool       // latencies are known
 	Latency   []latencyRow
 	Faster    Own // of the part about latency: none is left out here
 }
@@ -289,9 +282,10 @@ func (c *Console) server(q *request) answer {
 	v.Items = itemGroups(&pin.Pin)
 	v.Meters = c.opt.Latencies != nil
 	v.Latency = c.latencies(q.who, append([]string{}, pin.Names...)...)
-	var err error
-	if v.History, err = c.history(q.Context(), pin.Names); err != nil {
-		return failed(err)
+	if c.opt.Ledger != nil {
+		for _, name := range pin.Names {
+			v.Records = append(v.Records, facetRow{Name: marked.Identifier(name), To: recordsPath(index.Filter{Servers: []string{name}})})
+		}
 	}
 	return page("Server", v)
 }

@@ -15,13 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/app/console/marked"
 	"github.com/pellucid-mcp/pellucid/app/explain"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	statedir "github.com/pellucid-mcp/pellucid/platform/state"
-	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -144,50 +142,12 @@ func hostileServers(t testing.TB, g *testConsole) {
 	changedServer(t, g)
 }
 
-// driftingServers has classifiers flag more of one server's results than before, with names as hostile as a
-// store may hold.
-func driftingServers(t testing.TB, g *testConsole) {
-	changedServer(t, g)
-	at, err := g.store.Ledger().Indexed(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, server := range append([]string{"mail"}, hostile...) {
-		for _, x := range []struct{ days, judged, flagged int }{{20, 300, 3}, {1, 300, 60}} {
-			rows := make([]index.Row, x.judged)
-			for n := range rows {
-				rows[n] = index.Row{Index: at + int64(n), Time: time.Now().AddDate(0, 0, -x.days), Kind: ledger.Classified, Server: server,
-					Judged: []index.Judged{{Classifier: "local" + hostile[i%len(hostile)], Flagged: n < x.flagged}}}
-			}
-			if err := g.store.Ledger().Index(t.Context(), at, rows); err != nil {
-				t.Fatal(err)
-			}
-			at += int64(len(rows))
-		}
-	}
-}
-
-// TestDriftLines: the page says which shares have changed, that none has, or that there are too few records.
-func TestDriftLines(t *testing.T) {
-	g := newTest(t, withServers)
-	driftingServers(t, g)
-	if _, body := g.get("servers"); !strings.Contains(body, "flags more results: 20.0 % [15.9, 24.9] in the last 7 days, 1.0 % [0.3, 2.9] in the 28 days before.") ||
-		!strings.Contains(body, "pellucid ledger drift has all") {
-		t.Errorf("the page does not show what has changed:\n%s", body)
-	}
-	g.as(Person{ID: "eve", Role: Viewer, Servers: []string{"files"}})
-	if _, body := g.get("servers"); strings.Contains(body, "flags more") || strings.Contains(body, "Classifiers flag") {
-		t.Error("a person who may not see the servers reads of them")
-	}
-}
-
 // serverPages are the pages of this file and of policy.
 func serverPages() []testPage {
 	hostilePin := "stdio:a" + hostile[0]
 	return []testPage{
 		{name: "servers", path: "servers", change: withServers, fill: hostileServers},
 		{name: "servers-empty", path: "servers", change: withServers},
-		{name: "servers-drift", path: "servers", change: withServers, fill: driftingServers},
 		{name: "servers-none", path: "servers"},
 		{name: "server", path: "servers/stdio:1", change: withServers, fill: changedServer},
 		{name: "server-hostile", path: "servers/" + url.PathEscape(hostilePin), change: withServers, fill: hostileServers},
@@ -217,7 +177,7 @@ func TestServer(t *testing.T) {
 	g := newTest(t, withServers)
 	changedServer(t, g)
 	_, body := g.get("servers/stdio:1")
-	for _, want := range []string{"Reads", "send all", `class="cp`, "2 wait for a decision", "hidden-tag", "sampling/createMessage", "surface-changed", "<polyline"} {
+	for _, want := range []string{"Reads", "send all", `class="cp`, "2 wait for a decision", `href="/console/records?q=server%3Afiles"`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q in the page", want)
 		}
@@ -267,63 +227,6 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// tried begins a backtest and returns the page with its outcome.
-func (g *testConsole) tried(t *testing.T, rules string) (path, body string) {
-	t.Helper()
-	r, body := g.post("policy/backtest", url.Values{"rules": {rules}})
-	path, ok := strings.CutPrefix(r.Header.Get("Location"), Base)
-	if r.StatusCode != http.StatusSeeOther || !ok {
-		t.Fatalf("%d %s", r.StatusCode, body)
-	}
-	waittest.Until(t, "the backtest ends", func() bool {
-		_, body = g.get(path)
-		return !strings.Contains(body, "data-trial")
-	})
-	return path, body
-}
-
-// TestTrialsEnd: backtests are bounded in number, those of other persons and of other rights are not shown, and all end
-// with the console.
-func TestTrialsEnd(t *testing.T) {
-	var ts trials
-	began := make(chan bool, maxTrials+1)
-	run := func(ctx context.Context, _ *trial) *triedView {
-		began <- true
-		<-ctx.Done()
-		return &triedView{Failed: true}
-	}
-	ann, bob := Person{ID: "ann", Role: Reviewer, AllServers: true, session: "1"}, Person{ID: "bob", Role: Reviewer}
-	first := ts.begin(ann, marked.Of("x"), 10, run)
-	<-began
-	if v := first.shown(); !v.Runs || v.Done != "0" || v.Size != "10" {
-		t.Errorf("%+v", v)
-	}
-	less := ann
-	less.AllServers, less.Servers = false, []string{"mail"}
-	again := ann
-	again.session = "2"
-	if ts.of(first.name, bob) != nil || ts.of(first.name, less) != nil || ts.of(first.name, again) != first {
-		t.Error("a backtest is shown to others, or not to the person")
-	}
-	for range trialsOfOne {
-		ts.begin(ann, marked.Of("x"), 10, run)
-	}
-	waittest.Until(t, "the oldest ends", func() bool { return !first.shown().Runs })
-	if ts.of(first.name, ann) != nil || len(ts.list) != trialsOfOne {
-		t.Errorf("%d are kept", len(ts.list))
-	}
-	for i := range 2 * maxTrials {
-		ts.begin(Person{ID: fmt.Sprint(i)}, marked.Of("x"), 10, run)
-	}
-	if len(ts.list) != maxTrials {
-		t.Errorf("%d are kept", len(ts.list))
-	}
-	ts.close()
-	if late := ts.begin(ann, marked.Of("x"), 10, run); late.ctx.Err() == nil {
-		t.Error("one begins behind the end")
-	}
-}
-
 // TestServerChanges: a page has fifty changes, and the pages together have each change once.
 func TestServerChanges(t *testing.T) {
 	g := newTest(t, withServers)
@@ -359,44 +262,6 @@ func TestServerChanges(t *testing.T) {
 	r, _ := g.post("servers/stdio:1/decide", url.Values{"verb": {"approve"}, "from": {"100"}, "digest": {digest.FindStringSubmatch(body)[1]}})
 	if to := r.Header.Get("Location"); r.StatusCode != http.StatusSeeOther || to != Base+"servers/stdio:1?from=100" {
 		t.Errorf("%d, to %q", r.StatusCode, to)
-	}
-}
-
-// TestBacktestPage: the page tries rules, changes nothing, and says what is wrong with them.
-func TestBacktestPage(t *testing.T) {
-	g := newTest(t, withServers)
-	changedServer(t, g)
-	path, body := g.tried(t, "defaults: {hold: [hidden-tag]}")
-	if !strings.Contains(body, "would have held <b>1</b>, of which <b>1</b> were held by nothing else") || !strings.Contains(body, "hold:hidden-tag") {
-		t.Error(body)
-	}
-	state := "policy/backtest/" + strings.TrimPrefix(path, "policy?trial=")
-	if r, body := g.get(state); r.StatusCode != http.StatusOK || !strings.Contains(body, `"over":true`) {
-		t.Errorf("%d %s", r.StatusCode, body)
-	}
-	for _, text := range append([]string{"policy: {rules: [{name: x, on: result, when: sizes > 1, then: hold}]}"}, hostile...) {
-		r, body := g.post("policy/backtest", url.Values{"rules": {text}})
-		if r.StatusCode != http.StatusOK || !strings.Contains(body, "The rules cannot be tried") || hiddenInPage(body) != "" || foreignMarkup(body) != nil {
-			t.Errorf("%.40q: %d, %s, %v", text, r.StatusCode, hiddenInPage(body), foreignMarkup(body))
-		}
-	}
-	g.as(Person{ID: "ann", Role: Reviewer, Servers: []string{"mail"}})
-	if r, _ := g.get(state); r.StatusCode != http.StatusNotFound {
-		t.Errorf("the backtest of another person: %d", r.StatusCode)
-	}
-	if _, body := g.get(path); !strings.Contains(body, "not kept any more") || strings.Contains(body, "would have held") {
-		t.Error("a reviewer sees the backtest of another person")
-	}
-	if _, body := g.tried(t, "defaults: {hold: [hidden-tag]}"); !strings.Contains(body, "would have held <b>0</b>") || strings.Contains(body, "files") {
-		t.Error("a reviewer sees what is not theirs")
-	}
-	g.as(Person{ID: "v", Role: Viewer, AllServers: true})
-	if r, _ := g.post("policy/backtest", url.Values{"rules": {"defaults: {hold: []}"}}); r.StatusCode != http.StatusForbidden {
-		t.Errorf("a viewer: %d", r.StatusCode)
-	}
-	g.as(admin)
-	if r, _ := g.post("policy/backtest", url.Values{"rules": {strings.Repeat("x", 1<<20)}}); r.StatusCode != http.StatusRequestEntityTooLarge {
-		t.Errorf("a megabyte: %d", r.StatusCode)
 	}
 }
 

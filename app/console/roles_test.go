@@ -128,8 +128,6 @@ func (r *rolesTest) rows() map[string][]roleRow {
 		"GET records/{id}":             {{path: "records/" + r.record, needs: Viewer}, {path: "records/" + r.record, shows: r.plain}},
 		"GET records/{id}/case":        {{path: "records/" + r.record + "/case", needs: Reviewer}, {path: "records/" + r.record + "/case", shows: "the case of " + r.record}},
 		"GET records/{id}/proof":       {{path: "records/" + r.record + "/proof", needs: Viewer}},
-		"POST policy/backtest":         {{path: "policy/backtest", form: url.Values{"rules": {"defaults: {hold: [hidden-tag]}"}}}},
-		"GET policy/backtest/{trial}":  {{path: "policy/backtest/" + strings.Repeat("0", 32)}}, // TestBacktestPage: those of others
 		"GET servers/{server}":         {{path: "servers/stdio:hr", needs: Viewer}, {path: "servers/stdio:hr", shows: `value="approve"`}},
 		"GET guard/{id}":               {{path: "guard/" + guardID, needs: Viewer}, {path: "guard/" + guardID, shows: callSecret}},
 		"GET review":                   {{path: "review", shows: "2 items, in 2 groups"}, {path: "review?group=none", shows: "/console/review/" + r.held}, {path: "review?server=hr&group=server", shows: "1 item, in 1 group"}},
@@ -204,7 +202,7 @@ func (r *rolesTest) tryRow(t *testing.T, name string, on Role, row roleRow) {
 	}
 }
 
-// TestServersOfOneCommand: two names of one command have one pin, and a person sees the name and the history of theirs.
+// TestServersOfOneCommand: two names of one command have one pin, and a person sees the name of theirs and the way to its records.
 func TestServersOfOneCommand(t *testing.T) {
 	r := newRolesTest(t)
 	if _, err := surface.NewPins(r.store, nil).Named("zed").Admit(t.Context(), "stdio:hr", "stdio:hr", saying(t, "read", "Reads.")); err != nil {
@@ -240,7 +238,7 @@ func TestServersOfOneCommand(t *testing.T) {
 	}
 	r.as(admin)
 	if res, page := r.get("servers/stdio:hr"); res.StatusCode != http.StatusOK || !strings.Contains(page, "server%3Ahr") {
-		t.Errorf("%d, or an admin does not see the history of hr", res.StatusCode)
+		t.Errorf("%d, or an admin is not led to the records of hr", res.StatusCode)
 	}
 	if res, _ := r.get("servers/%FF"); res.StatusCode != http.StatusNotFound {
 		t.Errorf("a path that is no UTF-8: %d", res.StatusCode)

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/app/drift"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -74,9 +73,6 @@ func counted(n int64, thing Own) Own {
 	}
 	return count(n) + " " + thing + "s"
 }
-
-// shareOf is a share in per cent with its interval.
-func shareOf(s drift.Share) Own { return Own(s.String()) }
 
 // size is a number of bytes as a person reads it.
 func size(n int64) Own {
@@ -185,14 +181,6 @@ func ledgerCode(s string) finding.Code { return finding.Code(s) }
 
 // unknown stands for a number that is not known.
 const unknown Own = "\u2013"
-
-// axisTime is a time on an axis: of days, their dates.
-func axisTime(t time.Time, step time.Duration) Own {
-	if step >= 3*time.Hour {
-		return Own(t.UTC().Format("01-02"))
-	}
-	return Own(t.UTC().Format("15:04"))
-}
 
 // things is counted of an int.
 func things(n int, thing Own) Own { return counted(int64(n), thing) }

@@ -10,10 +10,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/measure/interval"
 	"github.com/pellucid-mcp/pellucid/model/analysis"
 	"github.com/pellucid-mcp/pellucid/model/delegation"
 	"github.com/pellucid-mcp/pellucid/model/guard"
+	"github.com/pellucid-mcp/pellucid/model/interval"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/pellucid-mcp/pellucid/measure/interval"
 	"github.com/pellucid-mcp/pellucid/model/delegation"
+	"github.com/pellucid-mcp/pellucid/model/interval"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 

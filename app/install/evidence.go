@@ -18,7 +18,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
-	"github.com/pellucid-mcp/pellucid/record/mirror"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/record/witness"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -38,7 +37,6 @@ type Records struct {
 	missing atomic.Bool // commits wait for a synchronous standby, and none is there
 
 	Witnesses *witness.Sender // cosign the checkpoints; nil: none are configured
-	Mirror    *mirror.Mirror  // nil: none is configured
 }
 
 // How often a process looks for what others have stored: a gateway for the verbs that
@@ -62,12 +60,11 @@ func OpenFollowed(s *storage.Store, dir *state.Dir, e *rules.Evidence, poll time
 		log.Error("the keys of the log cannot be read: only those of the state directory are used", "error", err)
 		keys = &sequence.Keyring{Dir: dir, Given: e.Signer()}
 	}
-	pub, err := newPublisher(r.Log, keys, e, func(ctx context.Context, why sequence.Stop) error { return r.Seq.Object(ctx, why) }, log)
+	pub, err := newPublisher(r.Log, e, func(ctx context.Context, why sequence.Stop) error { return r.Seq.Object(ctx, why) }, log)
 	if err != nil {
 		log.Error("the log is not published", "error", err) // cannot be: the rules were compiled
-		pub = &publisher{log: r.Log, keys: keys}
 	}
-	r.Witnesses, r.Mirror = pub.witness, pub.mirror
+	r.Witnesses = pub.witness
 	follower := index.NewFollower(r.Log, log)
 	added := follower.Integrated
 	if integrated != nil {

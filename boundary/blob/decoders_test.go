@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 )
 
 // spellings are strings over an alphabet that holds what decoders disagree about, and
@@ -104,10 +106,7 @@ json.dump([[run(f, s) for f in fs] for s in json.load(sys.stdin)], sys.stdout)`}
 // ask runs a program's decoders over list; nil where the program is not installed.
 func ask(t *testing.T, program string, args, list []string) [][]*string {
 	t.Helper()
-	path, err := exec.LookPath(program)
-	if err != nil {
-		t.Skipf("no %s on this machine: its decoders are not compared", program)
-	}
+	path := programtest.Find(t, program)
 	in, _ := json.Marshal(list)
 	cmd := exec.Command(path, args...)
 	cmd.Stdin = bytes.NewReader(in)

@@ -14,7 +14,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/classify/deep"
 	"github.com/pellucid-mcp/pellucid/boundary/classify/judge"
 	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
-	"github.com/pellucid-mcp/pellucid/boundary/classify/onnx"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
@@ -32,7 +31,7 @@ type Set struct {
 type classifier struct {
 	member  *classify.Member
 	Of      *rules.Classifier
-	release func() // of the connections of a judge, or the process of an own model; nil: it holds nothing
+	release func() // of the connections of a judge, otherwise nil
 }
 
 // New makes the classifiers of r, and takes over those of old that are the same.
@@ -88,12 +87,6 @@ func open(of *rules.Classifier, change ...func(*classify.Options)) (*classifier,
 		c, err = judge.New(judge.Options{Model: judgeModel{e}, Chars: of.Chars,
 			// The model comes last: the others hold no space, so that no two are one.
 			Name: strings.Join([]string{string(of.Format), of.URL, of.Model}, " ")})
-	case of.IsOwn():
-		var own *onnx.Classifier
-		if own, err = onnx.Start(of.Own()); err != nil {
-			return nil, err
-		}
-		s.release, c = own.Close, own
 	default:
 		c, err = of.Service()
 	}
@@ -115,7 +108,7 @@ func open(of *rules.Classifier, change ...func(*classify.Options)) (*classifier,
 	return s, nil
 }
 
-// Close lets go of idle connections, or of the process.
+// Close lets go of idle connections.
 func (s *classifier) Close() {
 	if s.release != nil {
 		s.release()

@@ -14,9 +14,8 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
-	"github.com/pellucid-mcp/pellucid/measure/corpora"
-	"github.com/pellucid-mcp/pellucid/measure/datadir"
-	"github.com/pellucid-mcp/pellucid/measure/interval"
+	"github.com/pellucid-mcp/pellucid/model/interval"
+	"github.com/pellucid-mcp/pellucid/platform/datatest"
 )
 
 // named splits a row of the collections, which is a tool's name and its description.
@@ -73,7 +72,7 @@ func (c *count) log(t *testing.T, what string) {
 // of honest ones to 0.5 %. Most rows were trained on, so that the share of poison found is
 // too good; `make description-figures` prints that of rows left out beside it.
 func TestFigures(t *testing.T) {
-	root, err := datadir.Find(filepath.Join("..", ".."), "corpora")
+	root, err := datatest.Find(filepath.Join("..", ".."), "corpora")
 	if err != nil {
 		t.Skip(err)
 	}
@@ -83,7 +82,7 @@ func TestFigures(t *testing.T) {
 	for _, file := range []string{"attack_tool_poisoning", "benign_tool_descriptions"} {
 		by := map[string]*count{}
 		total := count{}
-		err := corpora.Read(filepath.Join(root, file+".jsonl.gz"), func(row corpora.Row) error {
+		err := datatest.Read(filepath.Join(root, file+".jsonl.gz"), func(row datatest.Row) error {
 			it := toolOf(t, row.Text)
 			v := j.one(t.Context(), &it)
 			if by[row.Family] == nil {
@@ -120,7 +119,7 @@ func TestFigures(t *testing.T) {
 
 // surfaces judges the saved surfaces of public servers.
 func surfaces(t *testing.T, j *Judge) (total count, texts int) {
-	dir, err := datadir.Find(filepath.Join("..", ".."), "mcp-surfaces")
+	dir, err := datatest.Find(filepath.Join("..", ".."), "mcp-surfaces")
 	if err != nil {
 		t.Skip(err)
 	}

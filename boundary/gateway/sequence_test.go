@@ -15,7 +15,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
-	"github.com/pellucid-mcp/pellucid/measure/corpora"
+	"github.com/pellucid-mcp/pellucid/platform/datatest"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
@@ -358,7 +358,7 @@ func TestSplitReal(t *testing.T) {
 	in := bareInspector(t, frame.KindMeta)
 	sink := &memory{}
 	in.cfg.Sink = sink
-	data, err := corpora.Dir("../..")
+	data, err := datatest.CorporaDir("../..")
 	if err != nil {
 		t.Skip(err)
 	}
@@ -391,7 +391,7 @@ func TestSplitReal(t *testing.T) {
 			}
 		}
 	}
-	paths, err := corpora.Files(data)
+	paths, err := datatest.Files(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -404,10 +404,10 @@ func TestSplitReal(t *testing.T) {
 		delete(shapes, shape)
 	}
 	for _, path := range paths {
-		if !strings.HasPrefix(corpora.Name(path), "benign_") {
+		if !strings.HasPrefix(datatest.Name(path), "benign_") {
 			continue
 		}
-		err := corpora.Read(path, func(r corpora.Row) error {
+		err := datatest.Read(path, func(r datatest.Row) error {
 			rows++
 			if os.Getenv("PELLUCID_MATRIX") == "" && rows%10 != 0 { // `make soak` takes all of them
 				return nil

@@ -136,9 +136,6 @@ type Gauges struct {
 	Captures func() int64 // texts of calls that could not be kept
 	// States tells of each configured server how it does: up, down, idle or rejected.
 	States func(tell func(server, state string))
-	// Exports tells of each export of records: behind is how many of the log are not sent, -1 where another process sends them;
-	// dropped is how many this process could not send, since the receiver refused them.
-	Exports func(tell func(name string, behind, dropped int64))
 
 	Webhooks // to receivers
 	Ledger   // of the evidence
@@ -169,7 +166,6 @@ type Ledger struct {
 	Still      func() int64 // seconds for which records have been pending while the log did not grow
 	Key        func() int64 // 1: this process has the key of the log
 	Cosigned   func() int64 // records up to which enough witnesses have cosigned the log
-	Mirrored   func() int64 // records that the mirror has
 	Alone      func() int64 // 1: no synchronous standby of the database is left
 	Stopped    func() int64 // 1: the database has lost a part of the log
 }
@@ -199,7 +195,6 @@ func (m *Meter) Watch(g Gauges) error {
 		{"pellucid.ledger.still_seconds", "For how many seconds records have been pending while the log did not grow.", g.Still},
 		{"pellucid.ledger.key", "1 where this process has the key of the log, and can carry it on.", g.Key},
 		{"pellucid.ledger.cosigned", "Records up to which enough witnesses have cosigned the log, as this process has asked.", g.Cosigned},
-		{"pellucid.ledger.mirrored", "Records of the log in the mirror, as this process knows.", g.Mirrored},
 		{"pellucid.ledger.standby_missing", "1 where records need a synchronous standby of the database, and none is connected.", g.Alone},
 		{"pellucid.ledger.stopped", "1 where the log is stopped, because the database has lost a part of it that was published.", g.Stopped},
 	} {
@@ -215,8 +210,8 @@ func (m *Meter) Watch(g Gauges) error {
 			return fmt.Errorf("meter: %w", err)
 		}
 	}
-	if err := m.watchExports(g.Exports); err != nil || g.States == nil {
-		return err
+	if g.States == nil {
+		return nil
 	}
 	_, err := m.meter.Int64ObservableGauge("pellucid.server.state", metric.WithDescription("1, with the state of each server: up, down, idle or rejected."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
@@ -225,36 +220,6 @@ func (m *Meter) Watch(g Gauges) error {
 			})
 			return nil
 		}))
-	if err != nil {
-		return fmt.Errorf("meter: %w", err)
-	}
-	return nil
-}
-
-// watchExports adds the numbers of exports. A process that does not send knows of no record that waits, and tells none.
-func (m *Meter) watchExports(each func(tell func(name string, behind, dropped int64))) error {
-	if each == nil {
-		return nil
-	}
-	of := func(name string) metric.MeasurementOption {
-		return metric.WithAttributes(attribute.String("export", frame.Label(name)))
-	}
-	_, err := m.meter.Int64ObservableGauge("pellucid.export.behind", metric.WithDescription("Records of the log that are not sent to the receiver of an export, where this process sends them."),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			each(func(name string, behind, _ int64) {
-				if behind >= 0 {
-					o.Observe(behind, of(name))
-				}
-			})
-			return nil
-		}))
-	if err == nil {
-		_, err = m.meter.Int64ObservableCounter("pellucid.export.dropped", metric.WithDescription("Records that the receiver of an export has refused, or that could not be read: they are not sent again."),
-			metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-				each(func(name string, _, dropped int64) { o.Observe(dropped, of(name)) })
-				return nil
-			}))
-	}
 	if err != nil {
 		return fmt.Errorf("meter: %w", err)
 	}

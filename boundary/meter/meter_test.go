@@ -314,34 +314,3 @@ func BenchmarkRequest(b *testing.B) {
 		x.Done(gateway.OutcomeOK, 1100)
 	}
 }
-
-// TestExports: a process that sends an export tells how far it is, and another one tells no number of records that wait.
-func TestExports(t *testing.T) {
-	m, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = m.Watch(Gauges{Exports: func(tell func(name string, behind, dropped int64)) {
-		tell("siem", 7, 2)
-		tell("idle", 0, 0)
-		tell("elsewhere", -1, 0)
-		tell("a b", 1, 0)
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := httptest.NewRecorder()
-	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-	got := w.Body.String()
-	for _, want := range []string{
-		`pellucid_export_behind{export="siem"} 7`, `pellucid_export_behind{export="idle"} 0`, `pellucid_export_behind{export="other"} 1`,
-		`pellucid_export_dropped_total{export="siem"} 2`, `pellucid_export_dropped_total{export="elsewhere"} 0`,
-	} {
-		if !strings.Contains(got, want+"\n") {
-			t.Errorf("no %s in\n%s", want, got)
-		}
-	}
-	if strings.Contains(got, `pellucid_export_behind{export="elsewhere"}`) {
-		t.Error("a process that does not send tells a number")
-	}
-}

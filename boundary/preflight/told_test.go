@@ -10,8 +10,7 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
-	"github.com/pellucid-mcp/pellucid/measure/corpora"
-	"github.com/pellucid-mcp/pellucid/measure/datadir"
+	"github.com/pellucid-mcp/pellucid/platform/datatest"
 )
 
 // described is a surface of one tool with this description.
@@ -41,7 +40,7 @@ func report(s *surface.Surface) *Server {
 // pass, and at most 1 % are told. Most of these texts were trained on, so that the share
 // of poison found is no measure; that of MODEL.md is.
 func TestDescriptions(t *testing.T) {
-	root, err := datadir.Find(filepath.Join("..", ".."), "corpora")
+	root, err := datatest.Find(filepath.Join("..", ".."), "corpora")
 	if err != nil {
 		t.Skip(err)
 	}
@@ -49,7 +48,7 @@ func TestDescriptions(t *testing.T) {
 	for _, file := range []string{"benign_tool_descriptions", "attack_tool_poisoning"} {
 		n := map[string]int{}
 		count[file] = n
-		err := corpora.Read(filepath.Join(root, file+".jsonl.gz"), func(row corpora.Row) error {
+		err := datatest.Read(filepath.Join(root, file+".jsonl.gz"), func(row datatest.Row) error {
 			n["all"]++
 			s := described(t, row.Text)
 			narrow, wide := s.Inspect(surface.Rules{Narrow: true}).Err() != nil, s.Inspect(surface.Rules{}).Err() != nil
@@ -79,7 +78,7 @@ func TestDescriptions(t *testing.T) {
 // TestRealSurfacesTold: few texts of real servers are told, and none is rejected by the wide
 // set alone.
 func TestRealSurfacesTold(t *testing.T) {
-	dir, err := datadir.Find(filepath.Join("..", ".."), "mcp-surfaces")
+	dir, err := datatest.Find(filepath.Join("..", ".."), "mcp-surfaces")
 	if err != nil {
 		t.Skip(err)
 	}

@@ -26,17 +26,16 @@ type Classifier struct {
 	Key      Value
 
 	// What single providers need; the others refuse it.
-	apiVersion                       string // azure
-	region, guardrail, version       string // bedrock
-	AccessKey, SecretKey, SessionKey Value  // bedrock
-	config                           string // nemo
-	Model                            string // nemo, judge, http
-	Format                           Format // judge
-	reasoning                        bool   // judge
-	project, location, template      string // model-armor; Project: lakera
-	texts, Chars                     int    // http: of one call
-	plainHTTP                        bool   // dangerously_plain_http
-	own                              ownModel
+	apiVersion                       string    // azure
+	region, guardrail, version       string    // bedrock
+	AccessKey, SecretKey, SessionKey Value     // bedrock
+	config                           string    // nemo
+	Model                            string    // nemo, judge, http
+	Format                           Format    // judge
+	reasoning                        bool      // judge
+	project, location, template      string    // model-armor; Project: lakera
+	texts, Chars                     int       // http: of one call
+	plainHTTP                        bool      // dangerously_plain_http
 	deep                             deepModel // local
 
 	Mode       policy.Mode
@@ -60,7 +59,7 @@ const Local = "local"
 const judgeProvider = "judge"
 
 var (
-	classifierProviders = []string{"azure", "bedrock", "http", judgeProvider, "lakera", Local, "model-armor", "nemo", ownProvider}
+	classifierProviders = []string{"azure", "bedrock", "http", judgeProvider, "lakera", Local, "model-armor", "nemo"}
 	classifyModes       = []policy.Mode{policy.Enforce, policy.Shadow}
 	classifyModeWords   = []string{"enforce", "shadow"}
 	classifyFails       = []classify.Fail{classify.FailHold, classify.FailOpen, classify.FailClosed}
@@ -102,8 +101,9 @@ func classifiers(r *Rules) value {
 	return named(maxClassifiers, isName, (*Classifier).members, func() *Classifier { return newClassifier("") },
 		func(c *compiler, name string, _, val place) {
 			x, before := newClassifier(name), len(c.problems)
-			c.provider(val, x)
-			c.object(val, x.members())
+			if c.provider(val, x) {
+				c.object(val, x.members())
+			}
 			if len(c.problems) == before {
 				c.usable(val, x)
 			}
@@ -111,20 +111,23 @@ func classifiers(r *Rules) value {
 		}, all)
 }
 
-// provider reads which one it is, before the members that depend on it.
-func (c *compiler) provider(p place, x *Classifier) {
+// provider reads which one it is, before the members that depend on it. It reports whether to read them.
+func (c *compiler) provider(p place, x *Classifier) bool {
 	at := p.at("provider")
 	if p.kind != isObject || at.node == nil {
-		return
+		return true
+	}
+	if instead, is := formerAt(at.path, at.text); is {
+		c.report(at, "%s", instead)
+		return false
 	}
 	switch x.Provider = choice(&c.reader, at, classifierProviders, classifierProviders); {
 	case x.Provider == Local:
 		x.beLocal()
-	case x.Provider == ownProvider:
-		x.concurrent, x.calls, x.timeout = 1, maxCalls, ownTimeout
 	case x.name == Local && x.Provider != "":
 		c.show(at, "the name local is that of the model that comes with the program")
 	}
+	return true
 }
 
 // A providerMember is one that some providers have.
@@ -137,7 +140,7 @@ const remoteProviders = "azure bedrock nemo model-armor lakera http"
 
 func (x *Classifier) ofProviders() []providerMember {
 	label := func(v *string) value { return checked(v, "", "a label", isName) }
-	return append(x.own.members(), []providerMember{
+	return []providerMember{
 		{remoteProviders + " " + judgeProvider, "", member{"url", live, text(&x.URL, 2048), "https, or http on this machine"}},
 		{"azure model-armor lakera", "nemo http judge", member{"key", live, reference(&x.Key), "key of the service"}},
 		{"", "azure", member{"api_version", live, label(&x.apiVersion), "default: 2024-09-01"}},
@@ -159,7 +162,7 @@ func (x *Classifier) ofProviders() []providerMember {
 		{"", Local, member{"false_alarms", live, integer(&x.alarms, 0, local.Rates[0], local.Rates[len(local.Rates)-1]), "of 10,000 honest texts, in place of `limit`"}},
 		{"", "http judge", member{"text_chars", live, integer(&x.Chars, 0, 200, 1_000_000), "characters of one question"}},
 		{"", remoteProviders, member{"dangerously_plain_http", live, boolean(&x.plainHTTP, false), "allow an http URL beyond this machine"}},
-	}...)
+	}
 }
 
 // members are those of every provider, and those of its own. All are while the provider is not known.
@@ -184,10 +187,10 @@ func (x *Classifier) members() []member {
 		{"fail", live, word(&x.Fail, classify.FailHold, classifyFailWords, classifyFails), "what becomes of a result that was not judged: `open` delivers it, `closed` withholds it"},
 		{"flagged", live, word(&x.Flagged, policy.Hold, flaggedWords, flaggedActions), "what becomes of a flagged result: `withhold` is for good"},
 		{"limit", live, number(&x.limit, 0, 1), "score from which a text is flagged; 0: as the classifier says"},
-		{"timeout", live, duration(&x.timeout, 2*time.Second, 10*time.Millisecond, time.Minute), "of all questions about one result; default of `onnx`: 10s"},
-		{"concurrent", live, integer(&x.concurrent, 8, 1, 1024), "questions at one time; default of `local` and `onnx`: 1"},
+		{"timeout", live, duration(&x.timeout, 2*time.Second, 10*time.Millisecond, time.Minute), "of all questions about one result"},
+		{"concurrent", live, integer(&x.concurrent, 8, 1, 1024), "questions at one time; default of `local`: 1"},
 		{"max_bytes", live, size(&x.most, 4<<20, 1<<10, 64<<20), "bytes of one result; of a longer one nothing is judged"},
-		{"calls", live, integer(&x.calls, 600, 1, maxCalls), "questions a minute, beyond which nothing is judged; default of `local` and `onnx`: 1,000,000"},
+		{"calls", live, integer(&x.calls, 600, 1, maxCalls), "questions a minute, beyond which nothing is judged; default of `local`: 1,000,000"},
 		{"chars", live, integer(&x.DailyChars, 0, 1, maxDailyChars), "characters a day, counted by this process; default: no limit"},
 		{"all_tools", live, boolean(&x.all, false), "also judge what cannot hold an injection ([classify](classify.md))"},
 	}...)
@@ -203,7 +206,6 @@ func (c *compiler) usable(p place, x *Classifier) {
 		if e, err = x.Endpoint(); err == nil {
 			e.Close()
 		}
-	case x.IsOwn(): // its process starts with the gateway
 	default:
 		of, err = x.Service()
 	}
@@ -222,8 +224,7 @@ func (c *compiler) usable(p place, x *Classifier) {
 	}
 }
 
-// IsJudge reports whether it is a language model, which Endpoint asks. For what is neither
-// this nor IsOwn, Service is the classifier.
+// IsJudge reports whether it is a language model, which Endpoint asks. Any other is its Service.
 func (x *Classifier) IsJudge() bool { return x.Provider == judgeProvider }
 
 // Endpoint asks the model of a judge. Whoever is done with it closes it.
@@ -236,7 +237,7 @@ func (x *Classifier) Endpoint() (*llm.Endpoint, error) {
 	return llm.New(o)
 }
 
-// Service is the classifier, unless it is a judge or an own model.
+// Service is the classifier, unless it is a judge.
 func (x *Classifier) Service() (classify.Classifier, error) {
 	s := remote.Service{URL: x.URL, Key: secretOf(x.Key), DangerouslyPlainHTTP: x.plainHTTP}
 	switch x.Provider {

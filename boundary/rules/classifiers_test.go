@@ -87,12 +87,6 @@ func TestProviders(t *testing.T) {
 			e.Close()
 			continue
 		}
-		if c.IsOwn() {
-			if o := c.Own(); o.Model == "" || o.Tokenizer == "" || o.Config == "" || o.Python == "" || len(o.Injection) == 0 {
-				t.Errorf("%s: %+v", name, o)
-			}
-			continue
-		}
 		if _, err := c.Service(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -116,7 +110,7 @@ func TestFalseAlarms(t *testing.T) {
 func TestClassifierProblems(t *testing.T) {
 	for _, x := range []struct{ src, want string }{
 		{"{x: {}}", "classifiers.x.provider: is missing"},
-		{"{x: {provider: azur}}", "want azure, bedrock, http, judge, lakera, local, model-armor, nemo or onnx"},
+		{"{x: {provider: azur}}", "want azure, bedrock, http, judge, lakera, local, model-armor or nemo"},
 		{"{x: {provider: azure, url: https://a.example}}", "classifiers.x.key: is missing"},
 		{"{x: {provider: azure, url: https://a.example, key: sk-live-secret}}", "is a secret, and has to be a reference"},
 		{"{x: {provider: azure, url: http://a.example, key: env:LAB}}", "https"},
@@ -133,11 +127,7 @@ func TestClassifierProblems(t *testing.T) {
 		{"{x: {provider: azure, url: https://a.example, key: env:LAB, false_alarms: 100}}", "classifiers.x.false_alarms: there is no such member"},
 		{"{x: {provider: local, timeout: 2h}}", "want a duration from 10ms to 1m"},
 		{"{x: {provider: judge, url: https://a.example, model: m, format: soap}}", "want openai-chat, openai-responses, anthropic or google"},
-		{"{x: {provider: onnx, injection: [A]}}", "classifiers.x.model_file: is missing"},
-		{"{x: {provider: onnx, model_file: m.onnx}}", "classifiers.x.injection: is missing"},
-		{"{x: {provider: onnx, model_file: m.onnx, injection: [A], url: https://a.example}}", "classifiers.x.url: there is no such member"},
-		{"{x: {provider: onnx, model_file: m.onnx, injection: [A], model_digest: \"sha256:00\"}}", "want sha256: and 64 lower-case hex digits"},
-		{"{x: {provider: onnx, model_file: m.onnx, injection: [A], max_tokens: 1}}", "from 16 to 8192"},
+		{"{x: {provider: onnx, model_file: m.onnx, injection: [A]}}", "classifiers.x.provider: ONNX models are no longer run: serve the model over HTTP"},
 		{"{\"a b\": {provider: local}}", "not a name that can stand here"},
 	} {
 		p := problemsOf(t, "version: 1\nclassifiers: "+x.src)

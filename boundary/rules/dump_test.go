@@ -82,7 +82,6 @@ classifiers:
   m: {provider: model-armor, url: https://m.example, key: env:LAB, project: p, location: l, template: t, all_tools: true}
   l: {provider: lakera, url: https://l.example, key: env:LAB, project: p, concurrent: 2}
   h: {provider: http, url: http://h.example, model: piguard-1, texts: 4, text_chars: 500, dangerously_plain_http: true, max_bytes: 64KiB}
-  o: {provider: onnx, model_file: m/model.onnx, tokenizer_file: /t/tokenizer.json, config_file: file:c.json, model_digest: "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", tokenizer_digest: "sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", injection: [INJECTION, "2"], scores: softmax, max_tokens: 256, overlap_tokens: 32, threads: 2, memory: 2GiB, python: v/bin/python, mode: shadow}
   j: {provider: judge, url: https://j.example/v1, model: m-1, format: anthropic, key: env:LAB, reasoning: true, text_chars: 6000}
 webhooks:
   oncall: {url: env:HOOK_URL, secrets: ["env:NEXT_HOOK", "env:HOOK"], events: [call.held, source.blocked], timeout: 2s}

@@ -181,7 +181,7 @@ func (g *Guard) members() []member {
 		}), "what one decision may cost"},
 		{"strategy", live, word(&g.Strategy, "", strategyWords, strategyWords), "the order in which pieces are withheld"},
 		{"refine", live, boolean(&g.Refine, false), "search inside the piece that took control"},
-		{"calibration", live, parsed(&g.Calibration, "PATH or `file:PATH`", (*compiler).file), "a file of `pellucid ccr calibrate`; default: not measured"},
+		{"calibration", live, parsed(&g.Calibration, "PATH or `file:PATH`", (*compiler).file), "a file of `pellucid-lab calibrate`; default: not measured"},
 		{"severity", live, section(g.Severity.members).then(func(c *compiler, p place) {
 			if s := g.Severity; s.Low > s.Medium || s.Medium > s.High || s.High > s.Critical {
 				c.report(p, "the bands do not begin in their order")

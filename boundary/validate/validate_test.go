@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/measure/datadir"
+	"github.com/pellucid-mcp/pellucid/platform/datatest"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -116,7 +116,7 @@ func TestTool(t *testing.T) {
 
 // TestSurfaces: every output schema of the surfaces of real servers can be judged by.
 func TestSurfaces(t *testing.T) {
-	dir, err := datadir.Find("../..", "mcp-surfaces")
+	dir, err := datatest.Find("../..", "mcp-surfaces")
 	if err != nil {
 		t.Skip(err)
 	}

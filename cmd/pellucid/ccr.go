@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"strings"
 
@@ -11,19 +10,16 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/model/analysis"
-	asking "github.com/pellucid-mcp/pellucid/model/counterfactual/run"
 	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 )
 
 // ccrCmd is counterfactual context reassembly for a person.
 type ccrCmd struct {
-	Analyze   ccrAnalyzeCmd   `cmd:"" help:"Find the piece of a saved context that took control of the model."`
-	Calibrate ccrCalibrateCmd `cmd:"" help:"Measure how reliably a model repeats itself."`
-	Replay    ccrReplayCmd    `cmd:"" help:"Compute the verdict of a record again, byte for byte, without a model."`
-	Verify    ccrVerifyCmd    `cmd:"" help:"Check the log that holds the records, as ledger verify does."`
-	Rerun     ccrRerunCmd     `cmd:"" help:"Ask the model every question of a record again."`
-	Bench     ccrBenchCmd     `cmd:"" help:"Measure the method on recorded runs and simulated models, beside published methods."`
+	Analyze ccrAnalyzeCmd `cmd:"" help:"Find the piece of a saved context that took control of the model."`
+	Replay  ccrReplayCmd  `cmd:"" help:"Compute the verdict of a record again, byte for byte, without a model."`
+	Verify  ccrVerifyCmd  `cmd:"" help:"Check the log that holds the records, as ledger verify does."`
+	Rerun   ccrRerunCmd   `cmd:"" help:"Ask the model every question of a record again."`
 }
 
 // ccrContext says which context is meant.
@@ -50,58 +46,10 @@ type ccrModel struct {
 	NoTemperature bool `help:"Do not ask for temperature 0: some models refuse it."`
 }
 
-// ccrScore says who tells how likely a call is, in the place of a model that is asked again.
-type ccrScore struct {
-	ScoreURL   string `name:"score-url" placeholder:"URL" help:"Base URL of an endpoint that tells log-probabilities of a given text. The model is then not asked again: a call counts as recurring if it stays likely."`
-	ScoreModel string `placeholder:"NAME" help:"Model of --score-url."`
-	ScoreAPI   string `name:"score-api" enum:"completions,sglang,llamacpp" default:"completions" help:"Interface of --score-url: completions (POST URL/completions with echo: vLLM, SGLang, llama-cpp-python), sglang (POST URL/generate) or llamacpp (POST URL/completion of llama.cpp's server)."`
-	ScoreKey   string `placeholder:"REF" help:"Reference to the key of --score-url: env:NAME or file:PATH."`
-}
-
-func (m *ccrScore) validate() error {
-	switch {
-	case m.ScoreURL != "" && !rules.IsHTTP(m.ScoreURL):
-		return errors.New("--score-url: want http:// or https:// and a host")
-	case (m.ScoreURL == "") != (m.ScoreModel == ""):
-		return errors.New("--score-url and --score-model: want both, or neither")
-	case m.ScoreKey != "" && m.ScoreURL == "":
-		return errors.New("--score-key without --score-url")
-	}
-	return nil
-}
-
-// dial is the model that tells log-probabilities.
-func (m *ccrScore) dial(e *env) (asking.Likelihood, error) {
-	of := app.ScoringModel{URL: m.ScoreURL, Model: m.ScoreModel, API: m.ScoreAPI, Key: m.ScoreKey}
-	s, err := of.Dial(e.references())
-	return asking.Likelihood{Scorer: s, Model: m.ScoreModel}, err
-}
-
-// errNoAnswer says that a context has no answer, and that the endpoint only judges answers and gives none.
-var errNoAnswer = exit.With(exit.Usage, errors.New("ccr: --score-url does not say what the model has proposed: name the answer (--answer), or the model (--url or --oracle)"))
-
-// known asks for the answer to be explained where it was not given, if there is a model to ask.
-func (m *ccrModel) known(ctx context.Context, e *env, q *analysis.Question) error {
-	if q.Answered() {
-		return nil
-	}
-	if m.URL == "" && m.Oracle == "" {
-		return errNoAnswer
-	}
-	client, done, err := m.dial(e, q.Assembly.Format)
-	if err != nil {
-		return err
-	}
-	return errors.Join(q.Base(ctx, client), done())
-}
-
-func (m *ccrModel) validate() error { return m.check(false) }
-
-// check looks who answers. optional: the answer may be known.
-func (m *ccrModel) check(optional bool) error {
+func (m *ccrModel) validate() error {
 	kind, file, _ := strings.Cut(m.Oracle, ":")
 	switch {
-	case m.Oracle == "" && m.URL == "" && !optional:
+	case m.Oracle == "" && m.URL == "":
 		return errors.New("say which model to ask: --url or --oracle")
 	case m.URL != "" && !rules.IsHTTP(m.URL):
 		return errors.New("--url: want http:// or https:// and a host")

@@ -16,14 +16,14 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/analysis"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	asking "github.com/pellucid-mcp/pellucid/model/counterfactual/run"
+	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 type ccrAnalyzeCmd struct {
 	ccrContext
 	ccrModel
-	ccrScore
-	Calibration string        `completion:"files" placeholder:"FILE" help:"File that ccr calibrate wrote for this model (with --score-url: by log-probabilities)."`
+	Calibration string        `completion:"files" placeholder:"FILE" help:"File that pellucid-lab calibrate wrote for this model."`
 	Full        bool          `help:"Also ask about every segment under every perturbation, for the metrics."`
 	Calls       int           `placeholder:"N" help:"Maximum number of calls (default: 12; with --full 200)."`
 	Tokens      int64         `placeholder:"N" help:"Maximum number of tokens (default: 3 times those of the context; with --full 100 times)."`
@@ -40,21 +40,12 @@ type ccrAnalyzeCmd struct {
 	ccrEmbed
 
 	// Of Calibration.
-	rates      *counterfactual.Rates
-	null       map[string][]int
-	likelihood *analysis.LikelihoodFile
+	rates *counterfactual.Rates
+	null  map[string][]int
 }
 
 func (c *ccrAnalyzeCmd) validate() error {
-	switch {
-	case c.ScoreURL != "" && c.Calibration == "":
-		return errors.New("--score-url: want --calibration, since the threshold differs from model to model (ccr calibrate --score-url)")
-	case c.ScoreURL != "" && c.Full:
-		return errors.New("--full compares answers: with --score-url there are none")
-	case c.ScoreURL != "" && c.EmbedURL != "":
-		return errors.New("--embed-url compares answers: with --score-url there are none")
-	}
-	return cmp.Or(c.check(c.ScoreURL != ""), c.ccrScore.validate(), c.ccrEmbed.validate())
+	return cmp.Or(c.ccrModel.validate(), c.ccrEmbed.validate())
 }
 
 // ccrEmbed says who compares the meanings of answers.
@@ -109,22 +100,11 @@ func (c *ccrAnalyzeCmd) Run(e *env) error {
 
 // explain asks those that answer, and makes the report.
 func (c *ccrAnalyzeCmd) explain(ctx context.Context, e *env, q *analysis.Question) (*analysis.Report, error) {
-	if c.ScoreURL != "" {
-		if err := c.known(ctx, e, q); err != nil {
-			return nil, err
-		}
-		by, err := c.ccrScore.dial(e)
-		if err != nil {
-			return nil, err
-		}
-		defer by.Scorer.Close()
-		return c.analyze(ctx, e, q, asking.Options{Likelihood: &by})
-	}
 	client, done, err := c.ccrModel.dial(e, q.Assembly.Format)
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.analyze(ctx, e, q, asking.Options{Client: client})
+	r, err := c.analyze(ctx, e, q, client)
 	if closed := done(); err == nil && closed != nil {
 		err = fmt.Errorf("ccr: tape: %w", closed)
 	}
@@ -139,11 +119,6 @@ func (c *ccrAnalyzeCmd) prepare() error {
 	if c.Calibration == "" {
 		return nil
 	}
-	if c.ScoreURL != "" {
-		var err error
-		c.likelihood, err = app.ReadLikelihood(c.Calibration)
-		return err
-	}
 	cal, err := app.ReadCalibration(c.Calibration)
 	if err != nil {
 		return err
@@ -157,10 +132,10 @@ func (c *ccrAnalyzeCmd) prepare() error {
 }
 
 // analyze asks, and makes the report.
-func (c *ccrAnalyzeCmd) analyze(ctx context.Context, e *env, q *analysis.Question, by asking.Options) (*analysis.Report, error) {
+func (c *ccrAnalyzeCmd) analyze(ctx context.Context, e *env, q *analysis.Question, client llm.Client) (*analysis.Report, error) {
 	first, cancel := context.WithTimeout(ctx, c.Time)
 	defer cancel()
-	if err := q.Base(first, by.Client); err != nil {
+	if err := q.Base(first, client); err != nil {
 		return nil, err
 	}
 	if c.EmbedURL != "" {
@@ -179,15 +154,10 @@ func (c *ccrAnalyzeCmd) analyze(ctx context.Context, e *env, q *analysis.Questio
 	problem := q.Problem(judge, analysis.Budget{
 		Full: c.Full, Calls: c.Calls, Tokens: c.Tokens, Time: c.Time, Concurrency: c.Concurrency, Seed: c.Seed, Rates: c.rates,
 	})
-	if by.Likelihood != nil {
-		if by.Likelihood, err = q.Likelihood(first, *by.Likelihood, c.likelihood, judge, &problem); err != nil {
-			return nil, err
-		}
-	}
 	asked := 0
 	b := terminal.NewBar(e.Stderr, e.Getenv, "ccr analyze", int64(problem.Budget.Calls))
-	by.Observe = func(asking.Step) { asked++; b.At(int64(asked), terminal.Plural(asked, "call")) }
-	out, err := asking.New(by).Run(ctx, asking.Job{ID: "analyze", Assembly: q.Assembly, Judge: judge, Problem: problem})
+	by := asking.New(asking.Options{Client: client, Observe: func(asking.Step) { asked++; b.At(int64(asked), terminal.Plural(asked, "call")) }})
+	out, err := by.Run(ctx, asking.Job{ID: "analyze", Assembly: q.Assembly, Judge: judge, Problem: problem})
 	b.Done()
 	if err != nil {
 		return nil, fmt.Errorf("ccr: %w", err)

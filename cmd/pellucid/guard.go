@@ -49,7 +49,6 @@ type guardServeCmd struct {
 	Seconds    *int   `placeholder:"N" help:"Time limit for one decision, in seconds (default 60)."`
 	Severity   *int   `placeholder:"N" help:"Severity (0 to 1000) from which a source is blamed and held (default 250)."`
 	Quarantine string `enum:"text,tool,server,off," default:"" placeholder:"SCOPE" help:"@guard.quarantine.scope Default: text."`
-	Workers    int    `placeholder:"N" help:"Number of audits to run at the same time as jobs in the database, which must be Postgres. Several guards share the jobs; another guard finishes those of a guard that ended. Needs audit mode and a key."`
 	logFlags
 }
 
@@ -71,7 +70,7 @@ func (c *guardServeCmd) validate() error {
 		flag        string
 		n           *int
 		least, most int
-	}{{"--calls", c.Calls, 1, 10_000}, {"--factor", c.Factor, 1, 1000}, {"--seconds", c.Seconds, 1, 3600}, {"--severity", c.Severity, 0, 1000}, {"--workers", &c.Workers, 0, 1000}} {
+	}{{"--calls", c.Calls, 1, 10_000}, {"--factor", c.Factor, 1, 1000}, {"--seconds", c.Seconds, 1, 3600}, {"--severity", c.Severity, 0, 1000}} {
 		if of.n != nil && (*of.n < of.least || *of.n > of.most) {
 			return fmt.Errorf("%s: want %d to %d", of.flag, of.least, of.most)
 		}
@@ -112,7 +111,7 @@ func (c *guardServeCmd) Run(e *env) error {
 // settings reads the configuration and puts the command line on top of it.
 func (c *guardServeCmd) settings(e *env) (*app.GuardSettings, error) {
 	out := &app.GuardSettings{
-		DB: c.DB, Listen: c.Listen, Hosts: c.AllowHost, Tokens: c.Tokens, Secret: e.secrets(), Workers: c.Workers, Severity: app.DefaultGuardSeverity,
+		DB: c.DB, Listen: c.Listen, Hosts: c.AllowHost, Tokens: c.Tokens, Secret: e.secrets(), Severity: app.DefaultGuardSeverity,
 	}
 	if c.Config != "" {
 		r, err := rules.Load(c.Config, e.references())

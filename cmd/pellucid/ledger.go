@@ -22,16 +22,14 @@ import (
 type ledgerCmd struct {
 	Show       ledgerShowCmd       `cmd:"" help:"List records, or show one."`
 	Index      ledgerIndexCmd      `cmd:"" help:"Say how far the index of the log is, or make it anew."`
-	Drift      ledgerDriftCmd      `cmd:"" help:"Say whether classifiers flag more of a server's results than before."`
 	Prove      ledgerProveCmd      `cmd:"" help:"Write the proof that the log contains a record."`
 	Verify     ledgerVerifyCmd     `cmd:"" help:"Check the log, an exported log, or a proof."`
 	Checkpoint ledgerCheckpointCmd `cmd:"" help:"Print the latest checkpoint, or the public keys."`
 	Case       ledgerCaseCmd       `cmd:"" help:"Write all that is known and provable of one decision into one file."`
-	Export     ledgerExportCmd     `cmd:"" help:"Write the log as static files."`
+	Export     ledgerExportCmd     `cmd:"" help:"Write the log as static files, or follow it as JSON lines."`
 	Rotate     ledgerRotateCmd     `cmd:"" help:"Replace the key that signs the log."`
 	Witness    ledgerWitnessCmd    `cmd:"" help:"Have witnesses cosign the latest checkpoint."`
-	Mirror     ledgerMirrorCmd     `cmd:"" help:"Copy the log to a directory or to a bucket that speaks S3."`
-	Restore    ledgerRestoreCmd    `cmd:"" help:"Bring back records that the database has lost, from a mirror."`
+	Restore    ledgerRestoreCmd    `cmd:"" help:"Bring back records that the database has lost, from an export."`
 	Resume     ledgerResumeCmd     `cmd:"" help:"Let a log go on that was stopped for a reason that does not hold."`
 	Keygen     ledgerKeygenCmd     `cmd:"" help:"Make a private key for a log that replicas share."`
 }

@@ -51,37 +51,10 @@ func (c *ledgerWitnessCmd) Run(e *env) error {
 	})
 }
 
-type ledgerMirrorCmd struct {
-	ledgerDB
-	Region       string `help:"Region of the bucket."`
-	AccessKey    string `placeholder:"env:NAME|file:PATH" help:"Reference to the access key id."`
-	SecretKey    string `placeholder:"env:NAME|file:PATH" help:"Reference to the secret access key."`
-	SessionToken string `placeholder:"env:NAME|file:PATH" help:"Reference to the token of temporary keys."`
-	To           string `arg:"" completion:"files" help:"Directory, or URL of endpoint, bucket and prefix: https://s3.eu-central-1.amazonaws.com/BUCKET/PREFIX."`
-}
-
-func (ledgerMirrorCmd) Help() string {
-	return `The files are those of C2SP tlog-tiles, the checkpoint last. What is there already is not sent again. A
-running gateway does this by itself with evidence: {mirror: …}.`
-}
-
-func (c *ledgerMirrorCmd) Run(e *env) error {
-	to := audit.MirrorTo{Place: c.To, Region: c.Region, Secret: e.secrets().optional}
-	to.AccessKey, to.SecretKey, to.SessionToken = c.AccessKey, c.SecretKey, c.SessionToken
-	return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
-		done, err := to.Copy(ctx, l)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(e.Stderr, "%s: %s written.\n", terminal.Plural(int(done.Size), "record"), terminal.Plural(done.Written, "file"))
-		return err
-	})
-}
-
 type ledgerRestoreCmd struct {
 	ledgerDB
 	Key  []string `sep:"none" placeholder:"VKEY" help:"Public key of the log that you trust (default: those that the records in the database name)."`
-	From string   `arg:"" completion:"files" help:"Directory of a mirror or an export that has more records than the database."`
+	From string   `arg:"" completion:"files" help:"Directory of an export that has more records than the database."`
 }
 
 func (ledgerRestoreCmd) Help() string {

@@ -48,17 +48,37 @@ func (c *ledgerProveCmd) Run(e *env) error {
 type ledgerExportCmd struct {
 	ledgerDB
 	Openings bool   `help:"Also write the plain digests and salts of the records. Do not publish them."`
-	Dir      string `arg:"" completion:"files" help:"Directory to write into; it must be empty or not exist."`
+	Follow   bool   `help:"Write the records as JSON lines, as ledger show --json prints them, and go on as the log grows, until Ctrl-C."`
+	To       string `arg:"" optional:"" completion:"files" help:"Directory to write into; it must be empty or not exist. With --follow: file to append to (default: standard output)."`
 }
 
 func (ledgerExportCmd) Help() string {
 	return `The files are those of C2SP tlog-tiles: a web server that serves them serves the log.
-pellucid ledger verify DIR checks them, and so can any other verifier.`
+pellucid ledger verify DIRECTORY checks them, and so can any other verifier.
+With --follow the first start begins with the first record. The state directory keeps the index of the next one, so
+that a restart goes on where the last process ended; the last line of a file counts as well. No record is left
+out; after a crash standard output may get up to 256 records twice. A file may be moved away at any
+time: a new one is made. Use a file where a reader of standard output could end before it has read everything.`
+}
+
+// Validate is called by kong; its error is one of usage.
+func (c *ledgerExportCmd) validate() error {
+	switch {
+	case !c.Follow && c.To == "":
+		return errors.New("want a directory, or --follow")
+	case c.Follow && c.Openings:
+		return errors.New("--follow writes no openings: leave --openings out")
+	}
+	return nil
 }
 
 func (c *ledgerExportCmd) Run(e *env) error {
+	if c.Follow {
+		f := &audit.Follow{File: c.To, Stdout: e.Stdout, Log: (&logFlags{}).logger(e.Stderr)}
+		return c.DB.WithLog(f.Run)
+	}
 	return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
-		files, err := audit.Export(ctx, l, c.Dir, c.Openings)
+		files, err := audit.Export(ctx, l, c.To, c.Openings)
 		if err != nil {
 			return err
 		}

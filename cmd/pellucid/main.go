@@ -46,7 +46,6 @@ type cli struct {
 	Keys       keysCmd       `cmd:"" help:"List, rotate and retire the keys of this installation."`
 	Ledger     ledgerCmd     `cmd:"" help:"Show, prove and verify the record of decisions."`
 	Ccr        ccrCmd        `cmd:"" help:"Find the piece of a context that took control of a model."`
-	Bench      benchCmd      `cmd:"" help:"Measure on this machine."`
 	Demo       demoCmd       `cmd:"" help:"Show poisoned and honest results, before and after, in a terminal."`
 	Login      loginCmd      `cmd:"" help:"Log in to a remote server, by OAuth in a browser or on another device."`
 	Logout     logoutCmd     `cmd:"" help:"Revoke and remove the login to a remote server."`
@@ -86,7 +85,7 @@ func run(args []string, e *env) int {
 	}
 	ctx, err := parse(k, args)
 	if err != nil {
-		return report(e, exit.With(exit.Usage, usage(ctx, err)))
+		return report(e, exit.With(exit.Usage, usage(ctx, args, err)))
 	}
 	return report(e, runVerb(e, ctx))
 }

@@ -8,15 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 )
 
 // promtool checks alerts by the tests of alerts_test.yaml.
 func promtool(t *testing.T, alerts string) (string, error) {
 	t.Helper()
-	program, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("promtool is not installed; it is in Debian's prometheus")
-	}
+	program := programtest.Find(t, "promtool")
 	dir := t.TempDir()
 	for name, content := range map[string]string{"alerts.yaml": alerts, "alerts_test.yaml": string(read(t, "alerts_test.yaml"))} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {

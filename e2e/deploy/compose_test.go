@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 )
 
 // A composeFile is what the validator makes of compose.yaml: anchors resolved, variables set.
@@ -87,9 +88,7 @@ func TestCompose(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join(packaging, "compose"))); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := exec.LookPath("openssl"); err != nil {
-		t.Skip("openssl is not installed")
-	}
+	programtest.Find(t, "openssl")
 	output(t, "sh", filepath.Join(dir, "secrets.sh"), "mcp.example.org")
 	var c composeFile
 	if err := c.load(t, dir); err != nil {

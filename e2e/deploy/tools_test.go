@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 )
 
 const (
@@ -18,6 +20,7 @@ const (
 // deployTool is the path of what `make -f packaging/Makefile deploy-tools` has made. Where it is absent, the test skips.
 func deployTool(t *testing.T, name string) string {
 	t.Helper()
+	programtest.Need(t)
 	path, err := filepath.Abs(filepath.Join("..", "..", ".tools", "deploy", name))
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pellucid-mcp/pellucid/grounding/corpus"
-	"github.com/pellucid-mcp/pellucid/measure/corpora"
+	"github.com/pellucid-mcp/pellucid/platform/datatest"
 )
 
 // plainProse is clean ASCII of n bytes.
@@ -103,17 +103,17 @@ func vectorAttestations(b *testing.B) []*Attestation {
 }
 
 func corporaAttestations(b *testing.B) []*Attestation {
-	dir, err := corpora.Dir("../..")
-	if errors.Is(err, corpora.ErrAbsent) {
+	dir, err := datatest.CorporaDir("../..")
+	if errors.Is(err, datatest.ErrAbsent) {
 		b.Skip(err)
 	}
-	files, err := corpora.Files(dir)
+	files, err := datatest.Files(dir)
 	if err != nil {
 		b.Fatal(err)
 	}
 	var p packer
 	for _, f := range files {
-		if err := corpora.Read(f, func(r corpora.Row) error {
+		if err := datatest.Read(f, func(r datatest.Row) error {
 			p.add(b, r.Text)
 			return nil
 		}); err != nil {

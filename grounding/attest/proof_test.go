@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/measure/datadir"
+	"github.com/pellucid-mcp/pellucid/platform/datatest"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -24,7 +24,7 @@ import (
 // vector reads a file of the W3C's test vector for eddsa-jcs-2022.
 func vector(t *testing.T, name string) []byte {
 	t.Helper()
-	dir, err := datadir.Find("../..", "eddsa-jcs-2022")
+	dir, err := datatest.Find("../..", "eddsa-jcs-2022")
 	if err != nil {
 		t.Skip(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/measure/corpora"
+	"github.com/pellucid-mcp/pellucid/platform/datatest"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -184,20 +184,20 @@ func TestTypingHashes(t *testing.T) {
 // Honest prose is not refused. The families left out hold code, markup and JSON
 // on purpose.
 func TestTypingCorpora(t *testing.T) {
-	dir, err := corpora.Dir("../..")
-	if errors.Is(err, corpora.ErrAbsent) {
+	dir, err := datatest.CorporaDir("../..")
+	if errors.Is(err, datatest.ErrAbsent) {
 		t.Skip(err)
 	}
-	files, err := corpora.Files(dir)
+	files, err := datatest.Files(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		if corpora.Name(f) != "benign_multilingual" && corpora.Name(f) != "benign_unicode" {
+		if datatest.Name(f) != "benign_multilingual" && datatest.Name(f) != "benign_unicode" {
 			continue
 		}
 		rows, refused := 0, 0
-		if err := corpora.Read(f, func(r corpora.Row) error {
+		if err := datatest.Read(f, func(r datatest.Row) error {
 			rows++
 			if code, at := notPlain(r.Text); code != "" {
 				refused++
@@ -207,9 +207,9 @@ func TestTypingCorpora(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%s: %d of %d refused", corpora.Name(f), refused, rows)
+		t.Logf("%s: %d of %d refused", datatest.Name(f), refused, rows)
 		if refused*200 > rows {
-			t.Errorf("%s: %d of %d rows of honest text are refused", corpora.Name(f), refused, rows)
+			t.Errorf("%s: %d of %d rows of honest text are refused", datatest.Name(f), refused, rows)
 		}
 	}
 }

@@ -96,15 +96,15 @@ var reassembly = []clause{
 	{number: "3", asks: "structured metrics of divergence: tool selection, similarity, policy, path",
 		code: []string{"model/counterfactual.Metrics", "model/counterfactual.Recurs"}, tests: []string{"model/counterfactual.TestMetrics", "model/counterfactual.TestRecurs", "model/counterfactual.TestPolicy"}},
 	{number: "4", asks: "the culprit is found: which segment, by which perturbation",
-		code: []string{"model/counterfactual.Drive", "model/counterfactual.Attribution"}, tests: []string{"model/counterfactual.TestVerdicts", "model/counterfactual.TestAdversary", "measure/ccrbench.TestPlanted"}},
+		code: []string{"model/counterfactual.Drive", "model/counterfactual.Attribution"}, tests: []string{"model/counterfactual.TestVerdicts", "model/counterfactual.TestAdversary", "model/counterfactual.TestEndToEnd"}},
 	{number: "5", asks: "response: suppress, quarantine, weigh down; evidence to the ledger",
 		code: []string{"model/guard.Guard", "record/hold.Blocks", "record/trust.Book"}, tests: []string{"model/guard.TestBlame", "boundary/gateway.TestBlocked", "e2e.TestGuard"}},
 	{number: "plan", asks: "deterministic seeds and a manifest for provenance",
-		code: []string{"model/counterfactual.Replay"}, tests: []string{"model/counterfactual.TestTamperedRecord", "model/counterfactual.TestEndToEnd", "measure/ccrbench.TestRunTwice"}},
+		code: []string{"model/counterfactual.Replay"}, tests: []string{"model/counterfactual.TestTamperedRecord", "model/counterfactual.TestRunTwice"}},
 	{number: "plan", asks: "configuration of budget, strategy and thresholds; metrics and audit trails",
-		code: []string{"boundary/rules", "model/jobs"}, tests: []string{"model/guard.TestAudit", "model/counterfactual/run.TestCeilings", "e2e.TestGuardWorkers"}},
+		code: []string{"boundary/rules", "model/guard"}, tests: []string{"model/guard.TestAudit", "model/counterfactual/run.TestCeilings"}},
 	{number: "verification", asks: "benign and poisoned segments; latency under a budget; records that the ledger's tools read",
-		code: []string{"measure/ccrbench"}, tests: []string{"measure/ccrbench.TestRecorded", "model/counterfactual.TestExhausted", "measure/ccrbench.TestEvidenceHolds"}},
+		code: []string{"model/counterfactual.Budget", "model/counterfactual/run"}, tests: []string{"model/counterfactual.TestEndToEnd", "model/counterfactual.TestExhausted", "model/guard.TestDelegated", "cmd/pellucid.TestScripts"}},
 }
 
 // others are the documents without vectors of their own.

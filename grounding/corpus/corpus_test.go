@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
@@ -118,10 +119,7 @@ func TestExpectedTexts(t *testing.T) {
 // TestPython holds the NFKC that the expectations rest on against Python's, whose
 // Unicode may be older: what it does not know yet it leaves alone, as we do.
 func TestPython(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("python3 is not installed: NFKC is held against x/text only")
-	}
+	python := programtest.Find(t, "python3")
 	var texts []string
 	for _, v := range all(t) {
 		if utf8.ValidString(v.Payload) && !v.JSON {

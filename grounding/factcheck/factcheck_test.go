@@ -18,7 +18,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
-	"github.com/pellucid-mcp/pellucid/measure/datadir"
+	"github.com/pellucid-mcp/pellucid/platform/datatest"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -240,7 +240,7 @@ func TestStop(t *testing.T) {
 
 func dataFile(t testing.TB, name string) string {
 	t.Helper()
-	path, err := datadir.Find("../..", name)
+	path, err := datatest.Find("../..", name)
 	if err != nil {
 		t.Skip(err)
 	}

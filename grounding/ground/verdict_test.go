@@ -16,7 +16,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/grounding/consensus"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/measure/datadir"
+	"github.com/pellucid-mcp/pellucid/platform/datatest"
 )
 
 // TestVerdictStays: whatever becomes of the votes on the claim that was asked about, the
@@ -83,7 +83,7 @@ func TestVerdictStays(t *testing.T) {
 
 // TestClimateFeverExact: each of a few hundred published claims is found by its own words.
 func TestClimateFeverExact(t *testing.T) {
-	file, err := datadir.Find("../..", "climate-fever/climate-fever.jsonl.gz")
+	file, err := datatest.Find("../..", "climate-fever/climate-fever.jsonl.gz")
 	if err != nil {
 		t.Skip(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
-	"github.com/pellucid-mcp/pellucid/measure/datadir"
+	"github.com/pellucid-mcp/pellucid/platform/datatest"
 )
 
 // published holds what is said to either side against the published schemas of
@@ -25,7 +25,7 @@ type published struct {
 }
 
 func newPublished(t *testing.T, client, server string) *published {
-	if _, err := datadir.Find("../..", schemas); err != nil {
+	if _, err := datatest.Find("../..", schemas); err != nil {
 		t.Logf("messages are not held against the schemas: %v", err)
 	}
 	return &published{version: map[string]string{"c< ": client, "s< ": server}, asked: map[string]string{}}
@@ -117,7 +117,7 @@ func definition(version, name string) (*jsonschema.Schema, error) {
 	if s := compiled.schemas[version+name]; s != nil {
 		return s, nil
 	}
-	path, err := datadir.Find("../..", schemas+"/"+version+".json")
+	path, err := datatest.Find("../..", schemas+"/"+version+".json")
 	if err != nil {
 		return nil, nil
 	}
@@ -154,7 +154,7 @@ func definition(version, name string) (*jsonschema.Schema, error) {
 
 // TestConformsCanFail proves that the schemas are consulted.
 func TestConformsCanFail(t *testing.T) {
-	if _, err := datadir.Find("../..", schemas); err != nil {
+	if _, err := datatest.Find("../..", schemas); err != nil {
 		t.Skip(err)
 	}
 	if conforms(modernVersion, "CallToolResult", []byte(`{"content":[]}`)) == nil {

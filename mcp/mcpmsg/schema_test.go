@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/measure/datadir"
+	"github.com/pellucid-mcp/pellucid/platform/datatest"
 )
 
 // TestTableCoversSchemas derives every position at which a server can put a
@@ -32,7 +32,7 @@ func TestTableCoversSchemas(t *testing.T) {
 }
 
 func loadDefs(t *testing.T, rev string) map[string]any {
-	path, err := datadir.Find("../..", "mcp-schema/"+rev+".json")
+	path, err := datatest.Find("../..", "mcp-schema/"+rev+".json")
 	if err != nil {
 		t.Skip(err)
 	}

@@ -9,13 +9,13 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
-	"github.com/pellucid-mcp/pellucid/measure/datadir"
+	"github.com/pellucid-mcp/pellucid/platform/datatest"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // TestSurfaces: of the surfaces of real servers no entry is left out.
 func TestSurfaces(t *testing.T) {
-	dir, err := datadir.Find("../..", "mcp-surfaces")
+	dir, err := datatest.Find("../..", "mcp-surfaces")
 	if err != nil {
 		t.Skip(err)
 	}

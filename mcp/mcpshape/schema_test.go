@@ -14,7 +14,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/pellucid-mcp/pellucid/measure/datadir"
+	"github.com/pellucid-mcp/pellucid/platform/datatest"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -29,7 +29,7 @@ type published struct {
 }
 
 func loadPublished(t testing.TB, revision string) *published {
-	path, err := datadir.Find("../..", "mcp-schema/"+revision+".json")
+	path, err := datatest.Find("../..", "mcp-schema/"+revision+".json")
 	if err != nil {
 		t.Skip(err)
 	}

@@ -65,12 +65,12 @@ var ErrNothing = errors.New("ccr: the answer proposes nothing that needs an expl
 
 // Judge compares answers with the one to be explained.
 func (q *Question) Judge() (*counterfactual.Judge, error) {
-	targets := q.policy.Targets(q.answer)
+	targets := q.Policy.Targets(q.answer)
 	if len(targets) == 0 {
 		return nil, ErrNothing
 	}
 	trusted := q.Assembly.Task + "\n" + q.Assembly.Instructions
-	policy := *q.policy
+	policy := *q.Policy
 	policy.Ruling = func(c counterfactual.Call) string {
 		if p := policy.Proposal(c); p.Privilege > 0 && p.GivenIn(trusted) {
 			return "stated"

@@ -40,13 +40,13 @@ func (c *Context) policy() *counterfactual.Privileges {
 // A Question is a context that was read, and the answer to be explained.
 type Question struct {
 	Assembly *counterfactual.Assembly
+	Policy   *counterfactual.Privileges // which calls need an explanation
 	// Null are the values of metrics between equal requests, by their ids; nil: not measured.
 	Null map[string][]int
 
 	answer    *counterfactual.Answer // nil: to be asked for
-	policy    *counterfactual.Privileges
-	clearance int      // of the reader, by the manifest
-	meaning   *meaning // nil: meanings are not compared
+	clearance int                    // of the reader, by the manifest
+	meaning   *meaning               // nil: meanings are not compared
 }
 
 // Read takes the context of that name apart; "-" and "" are stdin. model replaces the one
@@ -56,7 +56,7 @@ func (c *Context) Read(stdin io.Reader, name, model string) (*Question, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ccr: %w", err)
 	}
-	q := &Question{policy: c.policy()}
+	q := &Question{Policy: c.policy()}
 	f := format.Name(c.Format)
 	if f == "run" || f == "" && looksRecorded(b) {
 		if b, q.answer, err = c.recorded(b); err != nil {

@@ -74,9 +74,6 @@ func (r *Report) HTML(w io.Writer) error {
 	if e := r.Embedding; e != nil && e.Failed > 0 {
 		p.put("<p>Note: %v.</p>\n", e.words())
 	}
-	if l := r.Likelihood; l != nil {
-		p.put("<p>%v</p>\n", likelihoodWords(l))
-	}
 	p.put("<p>%v calls, %v tokens, %v ms; ended: %v.<br>Assembly <code>%v</code><br>Record <code>%v</code></p>\n</body></html>\n",
 		r.Spent.Calls, r.Spent.Tokens, r.Spent.Millis, r.Stop, r.Assembly, r.Record)
 	_, err := io.WriteString(w, p.String())

@@ -81,17 +81,8 @@ func (r *Report) Print(out io.Writer, p terminal.Palette) error {
 	if e := r.Embedding; e != nil && e.Failed > 0 {
 		fmt.Fprintf(w, "note: %s\n", e.words())
 	}
-	if l := r.Likelihood; l != nil {
-		fmt.Fprintf(w, "note: %s\n", likelihoodWords(l))
-	}
 	fmt.Fprintf(w, "%s, %s tokens, %.1f s; ended: %s\n%s\n", terminal.Plural(r.Spent.Calls, "call"), terminal.Thousands(int(r.Spent.Tokens)), float64(r.Spent.Millis)/1000, r.Stop, p.Dim("record "+r.Record))
 	return w.Flush()
-}
-
-// likelihoodWords say what has answered in the place of a model that is asked again.
-func likelihoodWords(l *counterfactual.Likelihood) string {
-	return fmt.Sprintf("by log-probabilities (%s): a call recurs if its values lose at most %.3f nats a token; the model was not asked again",
-		terminal.Inline(l.Version), float64(l.Threshold)/1000)
 }
 
 // print tells the attribution of one proposal, and what it rests on.

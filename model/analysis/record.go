@@ -29,10 +29,8 @@ type Replayed struct {
 	Attributions []counterfactual.Attribution `json:"verdicts,omitempty"`
 	Stop         counterfactual.StopReason    `json:"stop,omitempty"`
 	Answers      int                          `json:"answers"`
-	// Likelihood is the oracle, where it was not the model that was asked again.
-	Likelihood *counterfactual.Likelihood `json:"likelihood,omitempty"`
-	Problem    string                     `json:"problem,omitempty"`
-	Guard      *Guarded                   `json:"guard,omitempty"` // of a decision of pellucid guard
+	Problem      string                       `json:"problem,omitempty"`
+	Guard        *Guarded                     `json:"guard,omitempty"` // of a decision of pellucid guard
 }
 
 // A Guarded is what pellucid guard did with a call.
@@ -62,7 +60,7 @@ func Replay(b []byte) (*Replayed, *counterfactual.Result) {
 		return out, nil
 	}
 	out.Holds, out.Assembly, out.Response = true, r.Problem().Assembly, r.Response()
-	out.Attributions, out.Stop, out.Answers, out.Likelihood = r.Attributions, r.Stop, len(r.Observations()), r.Problem().Likelihood
+	out.Attributions, out.Stop, out.Answers = r.Attributions, r.Stop, len(r.Observations())
 	return out, r
 }
 
@@ -109,12 +107,7 @@ func (out *Replayed) Print(w io.Writer, r *counterfactual.Result) error {
 			}
 		}
 	}
-	what := "answer"
-	if p.Likelihood != nil {
-		fmt.Fprintln(w, likelihoodWords(p.Likelihood))
-		what = "question"
-	}
-	_, err := fmt.Fprintf(w, "the verdict follows from %s, byte for byte\n%s\n", terminal.Plural(out.Answers, what), out.Record)
+	_, err := fmt.Fprintf(w, "the verdict follows from %s, byte for byte\n%s\n", terminal.Plural(out.Answers, "answer"), out.Record)
 	return err
 }
 
@@ -163,9 +156,6 @@ func (q *Question) Rerun(ctx context.Context, client llm.Client, r *counterfactu
 	judge, err := q.Judge()
 	if err != nil {
 		return nil, err
-	}
-	if r.Problem().Likelihood != nil {
-		return nil, errors.New("ccr: rerun: the record rests on log-probabilities, and not on answers")
 	}
 	targets := r.Problem().Targets
 	if len(judge.Targets) != len(targets) {

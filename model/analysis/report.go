@@ -35,10 +35,8 @@ type Report struct {
 	// remove", against the values between equal requests.
 	PValues   map[string]map[string]float64 `json:"p_values,omitempty"`
 	Embedding *Embedding                    `json:"embedding,omitempty"` // by which meanings were compared
-	// Likelihood is the oracle that answered, where it was not the model that was asked again.
-	Likelihood *counterfactual.Likelihood `json:"likelihood,omitempty"`
-	Breaches   []Breach                   `json:"breaches,omitempty"`
-	Record     string                     `json:"record"` // digest of the evidence
+	Breaches  []Breach                      `json:"breaches,omitempty"`
+	Record    string                        `json:"record"` // digest of the evidence
 
 	record  []byte
 	full    bool // every metric was asked for
@@ -115,7 +113,7 @@ func NewReport(q *Question, judge *counterfactual.Judge, r *counterfactual.Resul
 	out := &Report{
 		Assembly: a.ID(), Format: a.Format, Response: r.Response(), Spent: r.Spent, Stop: r.Stop, Rule: r.Rule,
 		Repair: r.Repair, Record: "sha256:" + hex.EncodeToString(sum[:]), record: record, full: r.Problem().Full,
-		metrics: r.Problem().Metrics, Embedding: q.embedding(), Likelihood: r.Problem().Likelihood,
+		metrics: r.Problem().Metrics, Embedding: q.embedding(),
 	}
 	if out.metrics == nil {
 		out.metrics = counterfactual.MetricIDs(counterfactual.Metrics())

@@ -252,34 +252,15 @@ func TestProblem(t *testing.T) {
 	}
 }
 
-// TestCalibrate: a model without chance repeats itself, and its answer to one context does not
-// come of another.
-func TestCalibrate(t *testing.T) {
-	f := CalibrationFile{Version: CalibrationVersion}
-	client := model(t, obeys)
-	var all []Answers
-	for _, text := range []string{request, strings.Replace(request, order, "nothing", 1)} {
-		n := 0
-		one, err := question(t, Context{Turn: -1}, text).Repeat(t.Context(), client, 3, &f, func() { n++ })
-		if err != nil || n != 3 {
-			t.Fatal(n, err)
-		}
-		all = append(all, *one)
-	}
-	Tally(&f.Calibration, all)
-	if f.Repeats != f.Trials || f.Trials != 3 || f.Slips != 0 || f.SlipTrials != 3 || f.Name != `"m"` || f.Model == "" {
-		t.Errorf("%+v", f)
-	}
+// TestParseCalibration: what was written is read again, and another version is refused.
+func TestParseCalibration(t *testing.T) {
+	f := CalibrationFile{Version: CalibrationVersion, Calibration: counterfactual.Calibration{Model: "sha256:m", Repeats: 2, Trials: 3}}
 	var b strings.Builder
 	if err := terminal.WriteJSON(&b, f); err != nil {
 		t.Fatal(err)
 	}
 	if c, err := ParseCalibration([]byte(b.String())); err != nil || c.Trials != 3 || c.Model != f.Model {
 		t.Errorf("read again: %+v, %v", c, err)
-	}
-	changed := strings.ReplaceAll(honest, `"model":"m"`, `"model":"other"`)
-	if _, err := question(t, Context{Turn: -1}, request).Repeat(t.Context(), model(t, changed), 1, &f, func() {}); err == nil || !strings.Contains(err.Error(), "has changed meanwhile") {
-		t.Errorf("another model: %v", err)
 	}
 	if _, err := ParseCalibration([]byte(`{"version":"ccr-calibration/2"}`)); err == nil || err.Error() != "want version "+CalibrationVersion {
 		t.Error(err)

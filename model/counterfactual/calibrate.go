@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"math"
-	"slices"
 )
 
 // A Calibration is what was measured of one model.
@@ -79,21 +78,6 @@ func (c *Calibration) Add(shown, recurs bool) {
 	} else {
 		c.SlipTrials++
 		c.Slips += n
-	}
-}
-
-// AddNull records the values of metrics between two answers to the same request.
-func (c *Calibration) AddNull(metrics []Metric, values []int) {
-	if c.Null == nil {
-		c.Null = map[string][]int{}
-	}
-	for i, m := range metrics[:min(len(metrics), len(values))] {
-		if values[i] < 0 {
-			continue
-		}
-		list := c.Null[m.ID]
-		at, _ := slices.BinarySearch(list, values[i])
-		c.Null[m.ID] = slices.Insert(list, at, values[i])
 	}
 }
 

@@ -175,9 +175,7 @@ func (s *search) decided(t int, v Variant, e effort, least int, purpose Purpose)
 func (s *search) next(a *told, t int, v Variant, purpose Purpose) (recurs bool) {
 	for {
 		o := s.ask(v, a.next, purpose)
-		if s.problem.Likelihood == nil || o.Failure != FailNone { // else to ask again would say the same
-			a.next++
-		}
+		a.next++
 		switch {
 		case o.Failure == FailNone && o.Recurrences[t].Recurs:
 			a.positives++

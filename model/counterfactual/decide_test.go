@@ -246,6 +246,30 @@ func TestTamperedRecord(t *testing.T) {
 	}
 }
 
+// TestRunTwice: a run of the same problem with the same answers has the same record, byte for byte, also
+// where the budget ends it; the seed decides what is asked.
+func TestRunTwice(t *testing.T) {
+	run := func(seed uint64, calls int) ([]byte, []Observation) {
+		p := problemOf(12)
+		p.Seed, p.Full, p.Budget.Calls = seed, true, calls
+		r := Drive(mustPlan(t, p), &simulated{causes: []Set{SetOf(3, 7)}, miss: .11, slip: .002, rng: 5})
+		b, err := r.Record()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b, r.Observations()
+	}
+	for _, calls := range []int{8, 200} {
+		first, asked := run(1, calls)
+		if again, _ := run(1, calls); !bytes.Equal(first, again) {
+			t.Errorf("%d calls: two records of one run", calls)
+		}
+		if _, other := run(2, calls); calls == 200 && slices.EqualFunc(asked, other, func(a, b Observation) bool { return a.Variant.same() == b.Variant.same() }) {
+			t.Error("the seed makes no difference")
+		}
+	}
+}
+
 // TestResume: a plan that is stopped and goes on from its record comes to what it
 // would have come to.
 func TestResume(t *testing.T) {

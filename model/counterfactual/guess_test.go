@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/measure/datadir"
+	"github.com/pellucid-mcp/pellucid/platform/datatest"
 )
 
 // TestGuess: a verb that acts makes a call privileged wherever it stands in the name, and
@@ -61,7 +61,7 @@ func TestGuessHints(t *testing.T) {
 // TestGuessReal: of the tools of published servers, none that says it only reads is held
 // that was not held when a name had to begin with one of thirteen verbs, and fewer are.
 func TestGuessReal(t *testing.T) {
-	dir, err := datadir.Find("../..", "mcp-surfaces")
+	dir, err := datatest.Find("../..", "mcp-surfaces")
 	if err != nil {
 		t.Skip(err)
 	}

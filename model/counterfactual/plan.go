@@ -138,9 +138,6 @@ func (p *Problem) check() error {
 	if !inside(p.Order) {
 		return errors.New("counterfactual: new plan: order names no segment")
 	}
-	if err := p.Likelihood.check(len(p.Targets)); err != nil {
-		return err
-	}
 	b := p.Budget
 	if b.Calls < 0 || b.VerdictCalls < 0 || b.Tokens < 0 || b.BaseTokens < 0 || b.AnswerTokens < 0 || b.Millis < 0 || b.Concurrency < 0 {
 		return errors.New("counterfactual: new plan: negative budget")
@@ -155,9 +152,6 @@ func (p *Problem) setDefaults() {
 	p.Budget = p.Budget.whole()
 	if p.Rule == (Rule{}) {
 		p.Rule = p.Rates.rule()
-		if p.Likelihood != nil {
-			p.Rule = p.Rule.once()
-		}
 	}
 	p.Level = cmp.Or(min(p.Level, LevelWithheld), LevelMasked)
 	p.MaxCauses = cmp.Or(max(p.MaxCauses, 0), 6)
@@ -259,7 +253,7 @@ func (p *Plan) Observe(obs ...Observation) {
 
 // keep records o as the answer of e.
 func (p *Plan) keep(e *entry, o Observation) {
-	if o.Failure == FailNone && (len(o.Recurrences) != len(p.problem.Targets) || !p.problem.fits(o.Recurrences)) {
+	if o.Failure == FailNone && len(o.Recurrences) != len(p.problem.Targets) {
 		o.Failure = FailBroken
 	}
 	if o.Failure != FailNone {

@@ -30,9 +30,6 @@ type Problem struct {
 	// Known is the class of every target, where it was found out by other means: the plan
 	// only looks for the segments then.
 	Known AttributionClass `json:"known,omitempty"`
-	// Likelihood, if it is not nil, is the oracle that answers, in the place of a model that is
-	// asked again.
-	Likelihood *Likelihood `json:"likelihood,omitempty"`
 	// MaxCauses ends the redundancy sweep; 0 = 6.
 	MaxCauses int `json:"max_causes"`
 	// Metrics are the ids of what the observations measure; none: those of Metrics.
@@ -139,9 +136,6 @@ type Recurrence struct {
 	// Tampered names the critical arguments for which this answer, proposing the same
 	// tool, has what the user gave, where the target has something else.
 	Tampered []string `json:"tampered,omitempty"`
-	// Loss is what the tokens of the target's values have lost, of a Likelihood: thousandths of a
-	// nat for each, on average, against the whole context. nil: an answer says whether it recurs.
-	Loss *int `json:"loss,omitempty"`
 }
 
 // A Failure says why a probe has no answer.

@@ -262,7 +262,7 @@ func (s *search) contradictions(v *Attribution) {
 // findRepair is the known answer that shows most and in which nothing recurs that
 // is withheld for.
 func (s *search) findRepair() *Repair {
-	if s.c.withheld == "" || s.problem.Likelihood != nil {
+	if s.c.withheld == "" {
 		return nil
 	}
 	var best *Repair

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
-	"github.com/pellucid-mcp/pellucid/model/counterfactual/run"
 	"github.com/pellucid-mcp/pellucid/model/delegation"
 	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
@@ -63,7 +62,6 @@ type exchange struct {
 	header    http.Header // that signs the probes
 	teaching  *teaching   // nil: nothing is known of it
 	path      string      // where they are asked, below the provider's origin
-	keyIn     string      // header in which the provider expects a key; "": as a bearer token
 	keeping   *keeping    // what is kept of the conversation; nil: nothing
 	unseen    string      // why a part of the conversation is not known; "": it is, or the provider alone keeps it
 }
@@ -103,8 +101,6 @@ type decider struct {
 	x         *exchange
 	canRepair bool
 	audit     bool
-	store     run.Store // keeps the records of its searches; nil: they are not kept
-	failed    error     // of that
 
 	assembly *counterfactual.Assembly
 	own      bool                  // it holds no third-party text
@@ -131,12 +127,6 @@ func (g *Guard) decide(ctx context.Context, x *exchange, a *answer, canRepair, a
 func (d *decider) decide(ctx context.Context, a *answer) {
 	start, g := time.Now(), d.g
 	d.judge(ctx, a)
-	if d.store != nil && ctx.Err() != nil && d.failed == nil {
-		d.failed = ctx.Err()
-	}
-	if d.failed != nil {
-		return // what the store has of it is gone on with
-	}
 	if d.out.reason == reasonHarmless {
 		return
 	}

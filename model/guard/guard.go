@@ -61,7 +61,6 @@ type Options struct {
 	Pass []string
 	// Headers names further headers of a request that go out with its probes: those by which
 	// a gateway on the way knows whose request it is. A * at the end stands for any characters.
-	// They are not kept with audits that are queued.
 	Headers []string
 
 	// Audit holds nothing: what would have been done is recorded.
@@ -115,11 +114,8 @@ type Options struct {
 	// It is twice MaxRequest at least. Of this and of MaxActive nobody that Auth knows
 	// has more than is left for others, which is half for one alone.
 	MaxBodies int64
-	maxAudits int // runs of Audit under way; 4. Others are counted as not inspected.
-	// Audits keeps runs of Audit for workers, in the place of maxAudits; nil: nobody does.
-	// It needs Key: what is kept holds no credentials.
-	Audits AuditQueue
-	idle   time.Duration // without a byte from the upstream; 5 min
+	maxAudits int           // runs of Audit under way; 4. Others are counted as not inspected.
+	idle      time.Duration // without a byte from the upstream; 5 min
 	// Patience is for the body of a request, beside a second for each 16 KiB; 30 s.
 	Patience time.Duration
 	Beat     time.Duration // between signs of life while a stream is held; 5 s
@@ -173,8 +169,6 @@ func New(o Options) (*Guard, error) {
 		return nil, fmt.Errorf("guard: upstream: %w", err)
 	}
 	switch {
-	case o.Audits != nil && o.Key.IsZero() && o.AWS == nil:
-		return nil, errors.New("guard: audits that are queued need a key of their own")
 	case o.AWS != nil && !o.Key.IsZero():
 		return nil, errors.New("guard: a key and keys for Amazon Bedrock exclude each other")
 	case o.AWS != nil && o.AWS.Region == "":
@@ -285,8 +279,8 @@ func (g *Guard) Close(ctx context.Context) error {
 	return nil
 }
 
-func (g *Guard) runner(f format.Name, st run.Store) *run.Runner {
-	return run.New(run.Options{Client: g.clients[f], Store: st, Observe: g.step})
+func (g *Guard) runner(f format.Name) *run.Runner {
+	return run.New(run.Options{Client: g.clients[f], Observe: g.step})
 }
 
 // step counts a probe and writes it into the log.

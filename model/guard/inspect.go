@@ -57,7 +57,7 @@ func (g *Guard) inspect(found *route, t target, w http.ResponseWriter, r *http.R
 		return
 	}
 	x := &exchange{f: f, id: hold.NewID(), body: body, model: strings.Clone(asked.Model), principal: who, task: task, header: g.probeHeader(found, r),
-		path: g.upstream.probe(found, t, &asked), keyIn: g.upstream.keyIn(found, r.Header)}
+		path: g.upstream.probe(found, t, &asked)}
 	forward := body
 	if wrong == "" {
 		var left func()

@@ -167,7 +167,7 @@ func (g *Guard) questionAhead(x *exchange) (q delegation.Question, small *exchan
 	if why != "" || err != nil || len(settings) > maxSettings {
 		return q, nil, false
 	}
-	return q, &exchange{f: x.f, id: x.id, body: settings, model: x.model, principal: x.principal, header: x.header, path: x.path, keyIn: x.keyIn}, true
+	return q, &exchange{f: x.f, id: x.id, body: settings, model: x.model, principal: x.principal, header: x.header, path: x.path}, true
 }
 
 // An asker puts the questions of one decision to the models. Those about the repaired answer

@@ -4,7 +4,6 @@ package guard
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -154,10 +153,7 @@ func (d *decider) search(ctx context.Context, assembly *counterfactual.Assembly,
 	}
 	judge := &counterfactual.Judge{Policy: d.ruled(assembly), Targets: targets, Trusted: assembly.Task + "\n" + assembly.Instructions, Base: &a.said,
 		Metrics: counterfactual.Metrics()}
-	out, err := d.g.runner(d.x.f.Name(), d.store).Run(ctx, run.Job{ID: d.x.id, Assembly: assembly, Judge: judge, Problem: p, Path: d.x.path, Header: d.x.header})
-	if errors.Is(err, run.ErrStore) {
-		d.failed = err
-	}
+	out, err := d.g.runner(d.x.f.Name()).Run(ctx, run.Job{ID: d.x.id, Assembly: assembly, Judge: judge, Problem: p, Path: d.x.path, Header: d.x.header})
 	if err != nil {
 		return false
 	}

@@ -63,15 +63,6 @@ func (u *upstream) probe(r *route, t target, asked *format.Asked) string {
 	return strings.TrimPrefix(u.url(r, path), u.origin)
 }
 
-// usual is the path at which a request of a format is asked again whose own path is not known.
-func (u *upstream) usual(f format.Format, model string) string {
-	path := f.Path(model, false)
-	if strings.HasPrefix(path, rootBedrock) {
-		return strings.TrimPrefix(u.root+path, u.origin)
-	}
-	return strings.TrimPrefix(u.v1+path, u.origin)
-}
-
 // The headers in which a key may stand.
 const (
 	bearerHeader = "Authorization"

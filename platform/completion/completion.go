@@ -13,7 +13,7 @@ import (
 
 // A Place is a point of the command line, and what can follow there.
 type Place struct {
-	Path  string // "pellucid bench scrub"
+	Path  string // "pellucid ccr analyze"
 	Verbs []Choice
 	Flags []Choice
 	Files bool // takes names of files

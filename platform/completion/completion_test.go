@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 )
 
 // line is a small command line, with a quote and a colon in its words.
@@ -61,10 +63,7 @@ func syntax(t *testing.T, shell, script string) {
 // TestZshAutoload: zsh reads an installed script when the first word is completed, and that first
 // time has to offer words already. What the script calls still finds the programs of the machine.
 func TestZshAutoload(t *testing.T) {
-	zshell, err := exec.LookPath("zsh")
-	if err != nil {
-		t.Skip("zsh is not installed")
-	}
+	zshell := programtest.Find(t, "zsh")
 	var b strings.Builder
 	if err := Write(&b, "zsh", line); err != nil {
 		t.Fatal(err)

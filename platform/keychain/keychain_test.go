@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 )
 
 const wait = 20 * time.Second
@@ -31,9 +33,7 @@ func TestAbsent(t *testing.T) {
 func TestSecretService(t *testing.T) {
 	if os.Getenv("PELLUCID_TEST_KEYRING") == "" {
 		for _, name := range []string{"dbus-run-session", "gnome-keyring-daemon"} {
-			if _, err := exec.LookPath(name); err != nil {
-				t.Skipf("no %s on this machine; Debian's packages are gnome-keyring and dbus-daemon", name)
-			}
+			programtest.Find(t, name)
 		}
 		home := t.TempDir()
 		cmd := exec.CommandContext(t.Context(), "dbus-run-session", "--", "sh", "-c",

@@ -6,12 +6,15 @@ import (
 	"database/sql"
 	"errors"
 	"testing"
+
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 )
 
 // TestPair: what was committed before a failover is there after it, under the same URL, and a
 // new standby takes the place of the old primary.
 func TestPair(t *testing.T) {
 	t.Parallel()
+	programtest.Need(t)
 	p, err := StartPair()
 	if errors.Is(err, ErrMissing) {
 		t.Skip(err)

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 )
 
 // A Server is one that starts once a test wants it. The zero value is ready.
@@ -58,6 +60,7 @@ func (s *Server) Database(t testing.TB) string {
 // URL is that of the database from which the server is administered.
 func (s *Server) URL(t testing.TB) string {
 	t.Helper()
+	programtest.Need(t)
 	s.once.Do(func() { s.err = s.start() })
 	if s.err != nil {
 		t.Fatal(s.err)
@@ -127,12 +130,7 @@ func (s *Server) Standby(t testing.TB) (stop func()) {
 // pgbouncer is not installed, the test is skipped.
 func (s *Server) Pooler(t testing.TB, database string) string {
 	t.Helper()
-	path, err := exec.LookPath("pgbouncer")
-	if err != nil {
-		if path = "/usr/sbin/pgbouncer"; exec.Command(path, "--version").Run() != nil {
-			t.Skip("pgbouncer is not installed")
-		}
-	}
+	path := programtest.Find(t, "pgbouncer")
 	u, err := url.Parse(database)
 	if err != nil {
 		t.Fatal(err)

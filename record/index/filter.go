@@ -85,15 +85,3 @@ func (f *Filter) Span() (from, to int64) {
 	}
 	return from, to
 }
-
-// A Window is a span of time in bars of one length, each a multiple since 1970, the last of which has now in it.
-type Window struct {
-	Since, Until time.Time
-	Step         time.Duration
-}
-
-// Last is the window of the latest bars.
-func Last(now time.Time, step time.Duration, bars int) Window {
-	until := now.UTC().Truncate(step).Add(step)
-	return Window{Since: until.Add(-time.Duration(bars) * step), Until: until, Step: step}
-}

@@ -142,10 +142,3 @@ func TestMicros(t *testing.T) {
 		}
 	}
 }
-
-func TestLast(t *testing.T) {
-	w := Last(now.Add(time.Minute), 30*time.Minute, 48)
-	if !w.Until.Equal(now.Add(30*time.Minute)) || w.Until.Sub(w.Since) != 24*time.Hour {
-		t.Errorf("%+v", w)
-	}
-}

@@ -38,7 +38,6 @@ type Row struct {
 	Reason   string
 	Codes    []ledger.Count   // of what was found, and for what something was withheld
 	Subjects []ledger.Subject // plain digests; nil where the opening is not known. A row that was read has none.
-	Judged   []Judged         // what classifiers have said; a row that was read has none
 }
 
 // Unread is the kind of a record that cannot be read: it has an index and nothing else.
@@ -47,7 +46,7 @@ const Unread ledger.Kind = "unread"
 // RowOf is the row of a record. An opening that is empty or cannot be read leaves the subjects out.
 func RowOf(position int64, st *ledger.Statement, opening []byte) Row {
 	r := Row{Index: position, ID: st.ID, Of: st.Of, Time: st.Time, Kind: st.Kind, Server: st.Server, Tool: st.Tool,
-		Verdict: st.Verdict, Reason: st.Reason, Codes: codesOf(st), Judged: judgedOf(st)}
+		Verdict: st.Verdict, Reason: st.Reason, Codes: codesOf(st)}
 	r.open(opening)
 	return r
 }

@@ -55,40 +55,6 @@ func Export(ctx context.Context, src Source, op Opener, put func(path string, da
 	return nil
 }
 
-// ExportFrom is Export of what a log has gained since it had older records, without openings. put gets
-// each path, whether its file is complete and never changes its name any more, and how to read it.
-func ExportFrom(ctx context.Context, src Source, older int64, put func(path string, full bool, data func() ([]byte, error)) error) error {
-	msg, err := src.Checkpoint(ctx)
-	if err != nil {
-		return fmt.Errorf("ledger: export: checkpoint: %w", err)
-	}
-	c, err := readCheckpoint(msg)
-	if err != nil {
-		return err
-	}
-	for p := range places(c.Size) {
-		if width(older, max(p.level, 0), p.n) == p.w {
-			continue // it was there
-		}
-		if err := put(p.path(), p.w == tileWidth, func() ([]byte, error) { return exported(ctx, src, p) }); err != nil {
-			return fmt.Errorf("ledger: export: %s: %w", p.path(), err)
-		}
-	}
-	if err := put(checkpointPath, false, func() ([]byte, error) { return msg, nil }); err != nil {
-		return fmt.Errorf("ledger: export: checkpoint: %w", err)
-	}
-	return nil
-}
-
-// FileHeaders are the Content-Type and the Cache-Control with which a file of an exported log is to be
-// served: a tile never changes, the checkpoint does.
-func FileHeaders(path string) (contentType, cacheControl string) {
-	if path == checkpointPath {
-		return "text/plain; charset=utf-8", keepCheckpoint
-	}
-	return "application/octet-stream", keepTile
-}
-
 // exported is the file at a place.
 func exported(ctx context.Context, src Source, p place) ([]byte, error) {
 	if p.level == entries {

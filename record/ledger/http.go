@@ -67,7 +67,10 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func answer(w http.ResponseWriter, r *http.Request, path string, data []byte) {
-	kind, keep := FileHeaders(path)
+	kind, keep := "application/octet-stream", keepTile
+	if path == checkpointPath {
+		kind, keep = "text/plain; charset=utf-8", keepCheckpoint
+	}
 	h := w.Header()
 	h.Set("Content-Type", kind)
 	h.Set("Cache-Control", keep)

@@ -12,15 +12,14 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 )
 
 // TestSecondVerifier runs the verifier of docs/spec/verify, which shares no code
 // with this one, on the same exports and proofs: both must say the same.
 func TestSecondVerifier(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("no python3 on this machine: the second verifier did not run")
-	}
+	python := programtest.Find(t, "python3")
 	run := func(t *testing.T, args ...string) (string, bool) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), python, append([]string{"-I", "-B", "../../docs/spec/verify/verify.py"}, args...)...)

@@ -110,7 +110,7 @@ func belongs(path string, size int64) bool {
 	return false
 }
 
-// narrower reports whether a file is a tile or bundle as it was when the log was smaller, which a mirror
+// narrower reports whether a file is a tile or bundle as it was when the log was smaller, which a copy
 // keeps for a while: the wider one, which was checked, begins with the same bytes.
 func narrower(ctx context.Context, src Source, dir fs.FS, path string) bool {
 	level, n, w, ok := parseTilePath(path)

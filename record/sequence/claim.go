@@ -94,8 +94,8 @@ func (s *Sequencer) halt(ctx context.Context, why Stop) error {
 	return ErrStopped
 }
 
-// Object stops the log where a witness or a mirror has seen a checkpoint that the stored log
-// contradicts. It looks at the log as it is now: another process may have added to it.
+// Object stops the log where a witness has seen a larger log than the store has. It looks at the log
+// as it is now: another process may have added to it.
 func (s *Sequencer) Object(ctx context.Context, why Stop) error {
 	if err := s.lock(ctx); err != nil {
 		return err
@@ -107,25 +107,10 @@ func (s *Sequencer) Object(ctx context.Context, why Stop) error {
 func (s *Sequencer) object(ctx context.Context, why Stop) error {
 	s.drop() // what the store has counts, not what this process knows
 	head, err := s.o.Store.Head(ctx)
-	if err != nil {
-		return err
-	}
-	if wrong, err := objection(ctx, s.o.Store, head, why); err != nil || !wrong {
+	if err != nil || head.Size >= why.Size {
 		return err
 	}
 	return s.halt(ctx, why)
-}
-
-// objection reports whether the log contradicts what was seen of it.
-func objection(ctx context.Context, src ledger.Source, head Head, why Stop) (bool, error) {
-	if why.Checkpoint == nil {
-		return head.Size < why.Size, nil
-	}
-	seen, err := ledger.UnverifiedCheckpoint(why.Checkpoint)
-	if err != nil || seen.Origin != head.Origin {
-		return false, err
-	}
-	return Contradicts(ctx, src, head, seen)
 }
 
 // claim takes the lease if no process has it, or if its holder seems to have ended. force

@@ -41,7 +41,7 @@ type Options struct {
 
 	// Seen remembers the largest checkpoint that was seen of the log; nil: this process does, in memory.
 	Seen *Seen
-	// Ask asks witnesses and mirrors what they have seen, before this process first adds to a copy of
+	// Ask asks witnesses what they have seen, before this process first adds to a copy of
 	// the log that it does not know; nil is the answer where nothing contradicts the log. It may be nil.
 	Ask func(ctx context.Context, head Head) *Stop
 	// Window is how long a process waits before it first adds to a copy of the log that it does not
@@ -104,7 +104,7 @@ type Sequencer struct {
 
 	epoch  string    // of the copy of the log that was looked at last
 	after  time.Time // before then this process does not add to that copy
-	asked  bool      // witnesses and mirrors were asked about it
+	asked  bool      // witnesses were asked about it
 	looked time.Time // when the log was looked at last
 
 	size, integrated atomic.Int64

@@ -82,7 +82,6 @@ type Reason string
 const (
 	SeenHere      Reason = "replica" // a process of this installation
 	SeenByWitness Reason = "witness"
-	SeenInMirror  Reason = "mirror"
 )
 
 // A Pending is a record that waits.

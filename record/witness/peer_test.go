@@ -12,11 +12,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 )
 
 // peer is a program of others that make publish-peers has built.
 func peer(t testing.TB, name string) string {
 	t.Helper()
+	programtest.Need(t)
 	path, err := filepath.Abs(filepath.Join("../../.tools/publish", name))
 	if err != nil {
 		t.Fatal(err)

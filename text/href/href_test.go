@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/measure/corpora"
+	"github.com/pellucid-mcp/pellucid/platform/datatest"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -243,12 +243,12 @@ func TestBare(t *testing.T) {
 
 // The rows of the public corpus that are there to attack a reader of URIs.
 func TestCorpus(t *testing.T) {
-	dir, err := corpora.Dir("../..")
+	dir, err := datatest.CorporaDir("../..")
 	if err != nil {
 		t.Skip(err)
 	}
 	n := 0
-	err = corpora.Read(filepath.Join(dir, "corpora", "attack_normalisation_order.jsonl.gz"), func(row corpora.Row) error {
+	err = datatest.Read(filepath.Join(dir, "corpora", "attack_normalisation_order.jsonl.gz"), func(row datatest.Row) error {
 		if row.Family != "uri-hardening" {
 			return nil
 		}

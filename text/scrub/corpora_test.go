@@ -10,27 +10,27 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/pellucid-mcp/pellucid/measure/corpora"
+	"github.com/pellucid-mcp/pellucid/platform/datatest"
 )
 
 // rows yields the collections whose name begins so, or skips the test.
-func rows(t testing.TB, prefix string) iter.Seq[corpora.Row] {
+func rows(t testing.TB, prefix string) iter.Seq[datatest.Row] {
 	t.Helper()
-	dir, err := corpora.Dir("../..")
+	dir, err := datatest.CorporaDir("../..")
 	if err != nil {
 		t.Skip(err)
 	}
-	paths, err := corpora.Files(dir)
+	paths, err := datatest.Files(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(yield func(corpora.Row) bool) {
+	return func(yield func(datatest.Row) bool) {
 		n, stop := 0, errors.New("enough")
 		for _, path := range paths {
-			if !strings.HasPrefix(corpora.Name(path), prefix) {
+			if !strings.HasPrefix(datatest.Name(path), prefix) {
 				continue
 			}
-			err := corpora.Read(path, func(r corpora.Row) error {
+			err := datatest.Read(path, func(r datatest.Row) error {
 				n++
 				if !yield(r) {
 					return stop
@@ -51,7 +51,7 @@ func rows(t testing.TB, prefix string) iter.Seq[corpora.Row] {
 }
 
 // tokenOf returns the control token that the row was made with.
-func tokenOf(r corpora.Row) string {
+func tokenOf(r datatest.Row) string {
 	token, ok := strings.CutPrefix(r.Notes, "token=")
 	if !ok {
 		return ""
@@ -87,7 +87,7 @@ func TestAttackCorpora(t *testing.T) {
 }
 
 // checkToken: the row's own token is gone, where it was there.
-func checkToken(t *testing.T, r corpora.Row, out string, res *Result) {
+func checkToken(t *testing.T, r datatest.Row, out string, res *Result) {
 	token := tokenOf(r)
 	switch {
 	case token == "<script>" || token == "_untrusted_text":

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/pellucid-mcp/pellucid/measure/datadir"
+	"github.com/pellucid-mcp/pellucid/platform/datatest"
 )
 
 // benchTexts are messages as they go over the wire.
@@ -121,7 +121,7 @@ func BenchmarkCanonical(b *testing.B) {
 
 // realSurface is what a public server says of itself.
 func realSurface() ([]byte, error) {
-	path, err := datadir.Find("../..", "mcp-surfaces/server-memory.json")
+	path, err := datatest.Find("../..", "mcp-surfaces/server-memory.json")
 	if err != nil {
 		return nil, err
 	}

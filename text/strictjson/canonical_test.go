@@ -11,11 +11,11 @@ import (
 
 	"github.com/gowebpki/jcs"
 
-	"github.com/pellucid-mcp/pellucid/measure/datadir"
+	"github.com/pellucid-mcp/pellucid/platform/datatest"
 )
 
 func TestCanonicalVectors(t *testing.T) {
-	dir, err := datadir.Find("../..", "jcs")
+	dir, err := datatest.Find("../..", "jcs")
 	if err != nil {
 		t.Skip(err)
 	}

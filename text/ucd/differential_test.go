@@ -14,6 +14,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 )
 
 // interesting holds what makes normalising hard: everything active or joining,
@@ -152,7 +154,7 @@ func TestAgainstUnicodedata2(t *testing.T) {
 	const program = `import sys, unicodedata2 as u
 if int(u.unidata_version.split(".")[0]) < 17: sys.exit(1)
 for c in range(0x110000): print(u.category(chr(c)), u.combining(chr(c)), u.bidirectional(chr(c)) or "-")`
-	out, err := exec.Command("python3", "-c", program).Output()
+	out, err := exec.Command(programtest.Find(t, "python3"), "-c", program).Output()
 	if err != nil {
 		t.Skipf("needs Python's unicodedata2 of Unicode 17 or newer: %v", err)
 	}
@@ -189,10 +191,7 @@ func TestAgainstICU(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	cc, err := exec.LookPath("cc")
-	if err != nil {
-		t.Skip("needs a C compiler and ICU 72 (libicu-dev)")
-	}
+	cc := programtest.Find(t, "cc")
 	program := filepath.Join(t.TempDir(), "icu")
 	if out, err := exec.Command(cc, "-O1", "-o", program, "testdata/icu.c", "-licuuc", "-licui18n").CombinedOutput(); err != nil {
 		t.Skipf("needs ICU 72 (libicu-dev): %v: %.200s", err, out)

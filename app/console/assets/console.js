@@ -156,20 +156,3 @@ if (state) {
 	addEventListener('pageshow', seen)
 	seen()
 }
-
-// A backtest goes on when its page is answered: the page says how far it is, and shows the outcome when there is one.
-const trial = one('[data-trial]')
-if (trial) {
-	const look = async () => {
-		try {
-			const answer = await fetch(trial.dataset.trial)
-			const at = answer.ok ? await answer.json() : { over: true }
-			if (at.over && !inField(document.activeElement)) { location.replace(trial.dataset.then); return }
-			if (at.over) { trial.textContent = 'All records have been read.'; return }
-			const done = one('[data-done]', trial)
-			if (done.textContent !== at.done) done.textContent = at.done
-		} catch { /* the program does not answer now */ }
-		setTimeout(look, 1000)
-	}
-	setTimeout(look, 300)
-}

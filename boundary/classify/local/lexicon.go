@@ -12,7 +12,7 @@ import (
 // triples of these kinds, whatever stands between, weights are learned too: they
 // hold where the words of a new attack are others.
 //
-// Beside English, of the twenty languages of measure/injections. A word with a star is the
+// Beside English, of the twenty languages of lab/injections. A word with a star is the
 // beginning of longer ones; none of Latin letters has one, since English words begin alike.
 var lexicon = [...]string{
 	// leave what was said

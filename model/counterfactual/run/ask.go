@@ -125,15 +125,6 @@ func (w *work) ask(ctx context.Context, p counterfactual.Probe) reply {
 		a.obs.Failure = counterfactual.FailBroken
 		return a
 	}
-	if l := w.r.o.Likelihood; l != nil {
-		of := w.plan.Problem().Likelihood
-		got, means := l.Means(ctx, w.job.Assembly.Format, src, w.budget)
-		for t := range means {
-			a.obs.Recurrences = append(a.obs.Recurrences, of.Recurrence(t, means[t]))
-		}
-		a.is(&got)
-		return a
-	}
 	v := &Variant{Format: w.job.Assembly.Format, Source: src, Answer: w.answer, Path: w.job.Path, Header: w.job.Header, Budget: w.budget}
 	if w.plan.Problem().Budget.Tokens > 0 {
 		v.Bound = p.Tokens

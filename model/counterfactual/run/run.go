@@ -6,22 +6,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"net/http"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 )
-
-// A Store keeps the record of a run that is under way, so that another process can
-// go on with it.
-type Store interface {
-	// SaveRun replaces what is kept of the run of that id.
-	SaveRun(ctx context.Context, id string, record []byte) error
-	// LoadRun returns it; nil if there is nothing.
-	LoadRun(ctx context.Context, id string) ([]byte, error)
-}
 
 // A Step is one question and what came of it: a line of the audit trail. It holds
 // constants, digests and numbers.
@@ -44,10 +34,6 @@ type Step struct {
 // Options are what a Runner is made of. Client has to be set.
 type Options struct {
 	Client llm.Client
-	// Likelihood answers in the place of Client, for problems that have one; nil: Client does.
-	Likelihood *Likelihood
-	// Store keeps the record after every answer; nil: nobody does.
-	Store Store
 	// Observe is called after every question, by one goroutine of a run; it must not
 	// block. nil: nobody looks.
 	Observe func(Step)
@@ -68,7 +54,7 @@ func New(o Options) *Runner {
 
 // A Job is one run.
 type Job struct {
-	ID       string // names it in the Store and in Steps
+	ID       string // names it in Steps
 	Assembly *counterfactual.Assembly
 	Judge    *counterfactual.Judge
 	Problem  counterfactual.Problem
@@ -88,45 +74,15 @@ type Report struct {
 	Spent llm.Spent
 }
 
-// ErrStore means that a record could not be read or written. What was found out
-// until then is in the Report.
-var ErrStore = errors.New("run: the record could not be kept")
-
-// Run runs the job to its end. Where the Store has a record of that id it goes on
-// with it. The Report is never nil if the error is nil or ErrStore; that a ceiling
-// or ctx has ended the run is no error, and stands in the Result.
+// Run runs the job to its end. That a ceiling or ctx has ended it is no error, and stands in the Result.
 func (r *Runner) Run(ctx context.Context, j Job) (*Report, error) {
-	plan, err := r.plan(ctx, &j)
+	plan, err := counterfactual.NewPlan(j.Problem)
 	if err != nil {
 		return nil, err
 	}
-	if (plan.Problem().Likelihood == nil) != (r.o.Likelihood == nil) {
-		return nil, errors.New("run: the problem is of another kind of oracle")
-	}
 	w := newWork(r, &j, plan)
-	err = w.drive(ctx)
-	return w.report(), err
-}
-
-// plan is a new one, or the one that the Store has the record of.
-func (r *Runner) plan(ctx context.Context, j *Job) (*counterfactual.Plan, error) {
-	if r.o.Store != nil {
-		record, err := r.o.Store.LoadRun(ctx, j.ID)
-		if err != nil {
-			return nil, errors.Join(ErrStore, err)
-		}
-		if record != nil {
-			plan, err := counterfactual.Resume(record)
-			if err != nil {
-				return nil, err
-			}
-			if plan.Problem().Assembly != j.Assembly.ID() {
-				return nil, errors.New("run: the record is of another assembly")
-			}
-			return plan, nil
-		}
-	}
-	return counterfactual.NewPlan(j.Problem)
+	w.drive(ctx)
+	return w.report(), nil
 }
 
 // work is one run under way. Everything but ask runs in one goroutine.
@@ -157,7 +113,7 @@ type reply struct {
 
 func newWork(r *Runner, j *Job, plan *counterfactual.Plan) *work {
 	b, spent := plan.Problem().Budget, plan.Spent()
-	limits := llm.Limits{Calls: max(int64(b.Calls-spent.Calls), 0) * r.o.Likelihood.requests(), Tokens: llm.Unlimited, Cost: llm.Unlimited}
+	limits := llm.Limits{Calls: max(int64(b.Calls-spent.Calls), 0), Tokens: llm.Unlimited, Cost: llm.Unlimited}
 	if b.Tokens > 0 {
 		limits.Tokens = max(b.Tokens-spent.Tokens, 0)
 	}
@@ -169,28 +125,21 @@ func newWork(r *Runner, j *Job, plan *counterfactual.Plan) *work {
 }
 
 // drive asks until the plan has no more questions.
-func (w *work) drive(ctx context.Context) error {
+func (w *work) drive(ctx context.Context) {
 	deadline := w.since.Add(time.Duration(w.plan.Problem().Budget.Millis) * time.Millisecond)
 	asking, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	var failed error
 	for {
-		if failed == nil && asking.Err() == nil {
+		if asking.Err() == nil {
 			w.begin(asking)
 		}
 		if w.out == 0 {
 			w.ended(ctx, asking)
-			if ctx.Err() != nil {
-				return failed // what is kept is not ended: it can be gone on with
-			}
-			return errors.Join(failed, w.save(ctx))
+			return
 		}
 		select {
 		case a := <-w.results:
 			w.take(a)
-			if failed == nil && ctx.Err() == nil {
-				failed = w.save(ctx)
-			}
 		case <-asking.Done():
 			w.ended(ctx, asking)
 			w.take(<-w.results) // each ends with its context
@@ -245,20 +194,6 @@ func (w *work) take(a reply) {
 		s.Recurs = s.Recurs || o.Recurs
 	}
 	w.r.o.Observe(s)
-}
-
-func (w *work) save(ctx context.Context) error {
-	if w.r.o.Store == nil {
-		return nil
-	}
-	record, err := w.plan.Result().Record()
-	if err == nil {
-		err = w.r.o.Store.SaveRun(ctx, w.job.ID, record)
-	}
-	if err != nil {
-		return errors.Join(ErrStore, err)
-	}
-	return nil
 }
 
 func (w *work) report() *Report {

@@ -3,12 +3,8 @@
 package run_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -106,70 +102,6 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// memory is a Store.
-type memory struct {
-	mu     sync.Mutex
-	record []byte
-	saves  int
-	fail   error
-}
-
-func (m *memory) SaveRun(_ context.Context, _ string, record []byte) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.record, m.saves = record, m.saves+1
-	return m.fail
-}
-
-func (m *memory) LoadRun(context.Context, string) ([]byte, error) { return m.record, nil }
-
-// TestResume: a run that was cut off goes on where its record ends, and nothing that
-// was answered is asked again.
-func TestResume(t *testing.T) {
-	var mu sync.Mutex
-	seen := map[string]int{}
-	ctx, cancel := context.WithCancel(t.Context())
-	e, _ := client(t, func(a llmtest.Ask) llmtest.Reply {
-		mu.Lock()
-		defer mu.Unlock()
-		seen[string(a.Raw)]++
-		if len(seen) == 3 && ctx.Err() == nil {
-			cancel()
-			return llmtest.Reply{Fault: llmtest.Hang}
-		}
-		return obedient(a)
-	})
-	st := &memory{}
-	r := run.New(run.Options{Client: e, Store: st})
-	j := job(t, request(12, 3), func(p *counterfactual.Problem) { p.Budget.Calls, p.Budget.Concurrency = 60, 1 })
-	out, err := r.Run(ctx, j)
-	if err != nil || out.Result.Stop != counterfactual.StopCanceled {
-		t.Fatalf("%v, stopped by %v", err, out.Result.Stop)
-	}
-	first := out.Result.Spent
-	out, err = r.Run(t.Context(), j)
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked := 0
-	for _, n := range seen {
-		asked += n
-	}
-	if asked > out.Result.Spent.Calls+1 { // the one that hung was asked again
-		t.Errorf("asked %d times for %+v", asked, out.Result.Spent)
-	}
-	if out.Result.Spent.Calls <= first.Calls || out.Result.Attributions[0].Class != counterfactual.Hijack {
-		t.Errorf("%+v after %+v: %s", out.Result.Spent, first, out.Result.Attributions[0].Class)
-	}
-	if st.saves < 4 {
-		t.Errorf("saved %d times", st.saves)
-	}
-	other := job(t, request(12, 4))
-	if _, err := r.Run(t.Context(), other); err == nil {
-		t.Error("went on with the record of another assembly")
-	}
-}
-
 // TestCeilings: calls, retries included, tokens and time are never exceeded.
 func TestCeilings(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -213,15 +145,6 @@ func TestCutOff(t *testing.T) {
 	out, err := run.New(run.Options{Client: e}).Run(t.Context(), job(t, request(3, 1)))
 	if err != nil || out.Result.Attributions[0].Class != counterfactual.Inconclusive || out.Result.Spent.Failed == 0 {
 		t.Errorf("%v, %+v", err, out.Result)
-	}
-}
-
-// TestStoreFails: what is known by then is handed over.
-func TestStoreFails(t *testing.T) {
-	e, _ := client(t, obedient)
-	out, err := run.New(run.Options{Client: e, Store: &memory{fail: http.ErrBodyNotAllowed}}).Run(t.Context(), job(t, request(3, 1)))
-	if !errors.Is(err, run.ErrStore) || out == nil || out.Result.Spent.Calls == 0 {
-		t.Errorf("%v, %v", out, err)
 	}
 }
 

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+
+	"github.com/pellucid-mcp/pellucid/lab/training"
+)
+
+// deepCmd makes what the trainer of the deep model reads.
+type deepCmd struct {
+	Root   string   `default:".." placeholder:"DIR" help:"Root of the repository (default ${default})."`
+	Pieces string   `required:"" placeholder:"FILE" help:"The whole vocabulary."`
+	Keep   int      `default:"24000" placeholder:"N" help:"Pieces that are kept (default ${default})."`
+	More   []string `placeholder:"FILE" help:"Collections beside those of the test data."`
+	Out    string   `required:"" placeholder:"DIR" help:"Folder that gets pieces.tsv and rows.jsonl.gz."`
+}
+
+func (c *deepCmd) Run(e *env) error {
+	o := training.DeepOptions{Root: c.Root, Pieces: c.Pieces, Keep: c.Keep, More: c.More, Out: c.Out}
+	if err := training.DeepRows(o, e.Stderr); err != nil {
+		return fmt.Errorf("deep-rows: %w", err)
+	}
+	return nil
+}
+
+// deepTableCmd measures a deep model beside the fast one.
+type deepTableCmd struct {
+	Root    string   `default:".." placeholder:"DIR" help:"Root of the repository (default ${default})."`
+	Model   string   `required:"" placeholder:"FILE" help:"A model that was trained without the groups of --leave."`
+	Leave   []string `placeholder:"GROUP" help:"Groups that the model has not seen; held stands for the held rows of --more."`
+	More    []string `placeholder:"FILE" help:"Collections beside those of the test data."`
+	Numbers string   `placeholder:"FILE" help:"Write the limits and the calibration to this file."`
+	Card    string   `placeholder:"FILE" help:"Replace the table in this file."`
+}
+
+func (c *deepTableCmd) Run(e *env) error {
+	o := training.DeepTableOptions{Root: c.Root, Model: c.Model, Leave: c.Leave, More: c.More, Numbers: c.Numbers, Card: c.Card}
+	if err := training.DeepTable(o, e.Stdout, e.Stderr); err != nil {
+		return fmt.Errorf("deep-table: %w", err)
+	}
+	return nil
+}
