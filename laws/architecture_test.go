@@ -7,7 +7,6 @@ import (
 	"go/ast"
 	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,7 +35,7 @@ func TestDocsArchitecture(t *testing.T) {
 	if os.Getenv("PELLUCID_UPDATE_DOCS") == "" {
 		t.Fatalf("%s is stale: run make docs", architecture)
 	}
-	if err := os.WriteFile(architecture, []byte(want), 0o644); err != nil {
+	if err := os.WriteFile(rooted(architecture), []byte(want), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	t.Errorf("%s was stale and has been rewritten", architecture)
@@ -87,7 +86,7 @@ func TestArchitectureNames(t *testing.T) {
 func wrongName(name string, declared map[string]map[string]bool) (wrong string, is bool) {
 	switch code := nameInCode.FindStringSubmatch(name); {
 	case slices.ContainsFunc(paths, func(end string) bool { return strings.HasSuffix(name, end) }):
-		if _, err := os.Stat(filepath.FromSlash(name)); err != nil {
+		if _, err := os.Stat(rooted(name)); err != nil {
 			return name + " does not exist", true
 		}
 		return "", true

@@ -18,15 +18,11 @@ import (
 
 const module = "github.com/pellucid-mcp/pellucid"
 
-// root is the folder of the repository. The tests run there, so every path in them begins there.
+// root is the folder of the repository. Every path in these tests begins there.
 const root = ".."
 
-func TestMain(m *testing.M) {
-	if err := os.Chdir(root); err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
+// rooted returns the path by which the tests reach a file of the repository.
+func rooted(path string) string { return filepath.Join(root, filepath.FromSlash(path)) }
 
 // importPolicy lists every import that is allowed. A line is a package, a colon, and
 // everything outside the standard library that its non-test files may import: packages
@@ -436,17 +432,17 @@ func goFiles(t *testing.T) []*goFile {
 	t.Helper()
 	var out []*goFile
 	fset := token.NewFileSet()
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(root), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules") {
-			return filepath.SkipDir
+			return fs.SkipDir
 		}
 		if d.IsDir() || !strings.HasSuffix(path, ".go") {
 			return nil
 		}
-		f, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
+		f, err := parser.ParseFile(fset, rooted(path), nil, parser.ParseComments)
 		if err != nil {
 			t.Error(err)
 			return nil

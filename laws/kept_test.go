@@ -3,7 +3,8 @@
 package laws_test
 
 import (
-	"path/filepath"
+	"io/fs"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ var (
 func TestKeptListsEveryColumn(t *testing.T) {
 	page := keptOnPage(string(readFile(t, "docs/kept.md")))
 	schema := map[string][]string{}
-	files, err := filepath.Glob("storage/migrations/*/*.sql")
+	files, err := fs.Glob(os.DirFS(root), "storage/migrations/*/*.sql")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no migrations: %v", err)
 	}

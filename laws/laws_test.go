@@ -99,7 +99,7 @@ var nobodies = []string{"me", "you", "user", "alice", "bob"}
 
 // TestNoMachinePaths fails where a file says on which machine it was written.
 func TestNoMachinePaths(t *testing.T) {
-	here, err := os.Getwd()
+	here, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func wrongComment(name, dir, text string) string {
 func textFiles(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	if out, err := exec.Command("git", "ls-files", "-z", "-co", "--exclude-standard").Output(); err == nil {
+	if out, err := exec.Command("git", "-C", root, "ls-files", "-z", "-co", "--exclude-standard").Output(); err == nil {
 		all = strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
 	} else {
 		all = walk(t)
@@ -189,7 +189,7 @@ func textFiles(t *testing.T) []string {
 	var out []string
 	for _, path := range all {
 		// A file that git knows may be gone from the work tree.
-		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || slices.Contains(binary, filepath.Ext(path)) {
+		if info, err := os.Lstat(rooted(path)); err != nil || !info.Mode().IsRegular() || slices.Contains(binary, filepath.Ext(path)) {
 			continue
 		}
 		out = append(out, path)
@@ -202,12 +202,12 @@ func textFiles(t *testing.T) []string {
 
 func walk(t *testing.T) []string {
 	var out []string
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(root), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if d.IsDir() && slices.Contains([]string{".git", ".tools", "bin", "node_modules"}, d.Name()) {
-			return filepath.SkipDir
+			return fs.SkipDir
 		}
 		if !d.IsDir() {
 			out = append(out, path)
@@ -222,7 +222,7 @@ func walk(t *testing.T) []string {
 
 func readFile(t *testing.T, path string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(path)
+	b, err := os.ReadFile(rooted(path))
 	if err != nil && !os.IsNotExist(err) { // gone since it was listed
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func TestLinks(t *testing.T) {
 			if target != "" {
 				to = path.Join(path.Dir(name), target)
 			}
-			if _, err := os.Stat(filepath.FromSlash(to)); err != nil {
+			if _, err := os.Stat(rooted(to)); err != nil {
 				t.Errorf("%s links to %s, which there is not", name, link)
 			} else if other := pages[to]; anchor != "" && other != nil && !other.anchors[anchor] {
 				t.Errorf("%s links to %s, where there is no such heading", name, link)

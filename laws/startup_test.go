@@ -48,7 +48,9 @@ func TestStartup(t *testing.T) {
 	t.Parallel()
 	bin := filepath.Join(t.TempDir(), "pellucid.exe")
 	// The flags of a test's own build, so that the compiled packages are those of the tests.
-	if out, err := exec.Command("go", "build", "-o", bin, "./cmd/pellucid").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-o", bin, "./cmd/pellucid")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	cmd := exec.Command(bin, "--version")

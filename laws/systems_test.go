@@ -43,6 +43,7 @@ func TestSystems(t *testing.T) {
 
 func typeErrors(t *testing.T, system string) (all []error) {
 	cmd := exec.Command("go", "list", "-deps", "-test", "-json=ImportPath,Dir,GoFiles,Imports,ImportMap,DepOnly,Module", "./...")
+	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH=amd64", "CGO_ENABLED=0")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()

@@ -114,6 +114,7 @@ func compareUnreached(list string, found []string) (wrong []string) {
 func goOutput(t *testing.T, args ...string) []string {
 	t.Helper()
 	cmd := exec.Command("go", args...)
+	cmd.Dir = root
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -4,7 +4,8 @@ package laws_test
 
 import (
 	"cmp"
-	"path/filepath"
+	"io/fs"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ import (
 // TestWorkflows: a workflow may only read unless one of its jobs says more, names the commit of every
 // action, gives no expression to a shell, and runs targets that its Makefile has.
 func TestWorkflows(t *testing.T) {
-	files, err := filepath.Glob(".github/workflows/*.yml")
+	files, err := fs.Glob(os.DirFS(root), ".github/workflows/*.yml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no workflows: %v", err)
 	}

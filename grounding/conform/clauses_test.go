@@ -25,7 +25,7 @@ var veritas = []clause{
 	{number: "4.6", asks: "residual tags and links are stripped; emphasis and backticks stay", code: []string{"text/scrub.Steps"}, vector: "4.6"},
 	{number: "5.1", asks: "the shape of the response", code: []string{"grounding/ground.Adapter"}, vector: "5.1"},
 	{number: "5.2", asks: "_untrusted_text and _untrusted_quote are always there, each with @type and warning", code: []string{"grounding/ground.Adapter"}, vector: "5.2"},
-	{number: "6", asks: "no summary by a model", code: []string{"grounding/ground"}, tests: []string{".TestImports"}},
+	{number: "6", asks: "no summary by a model", code: []string{"grounding/ground"}, tests: []string{"laws.TestImports"}},
 	{number: "6", asks: "nothing that a renderer evaluates; no URI that is not hardened", code: []string{"grounding/ground.Adapter", "text/href.URI"}, vector: "6"},
 	{number: "6", asks: "nothing is dropped without a record in _meta", code: []string{"text/scrub.Replay", "grounding/attest.Meta"}, vector: "6"},
 	{number: "7", asks: "canonical hash 0.3: NFKC, confusables, strip, JCS, SHA-256; canonicalisation_version", code: []string{"grounding/attest.CanonicalHash", "grounding/attest.V03"}, vector: "7"},

@@ -10,10 +10,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/lab/training"
 	"github.com/pellucid-mcp/pellucid/platform/child"
 	"github.com/pellucid-mcp/pellucid/platform/datatest"
 )
@@ -26,7 +24,6 @@ type Options struct {
 	Locales  string   // folder of locales, for those that want one
 	Only     []string // names of detectors to run; none: all
 	Longest  time.Duration
-	Page     string // page whose table is rewritten; "": none
 }
 
 // Run measures, and writes the tables to out. It tells progress how far it has come.
@@ -49,10 +46,8 @@ func Run(ctx context.Context, o Options, out, progress io.Writer) error {
 	}
 	var tables bytes.Buffer
 	write(&tables, rows, append(columns, peers...))
-	if _, err := out.Write(tables.Bytes()); err != nil || o.Page == "" {
-		return err
-	}
-	return training.Insert(filepath.Join(o.Root, o.Page), tables.Bytes())
+	_, err = out.Write(tables.Bytes())
+	return err
 }
 
 // others asks every detector of the programs, one after the other.

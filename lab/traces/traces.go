@@ -2,9 +2,29 @@
 
 // Package traces reads recorded runs of agents: a JSON object a line, as it is or in zstd.
 //
-// What a line holds stands in docs/spec/counterfactual.md, "Traces". Lines are read
-// one after the other; no more than one is in memory, and a zstd window of 128 MiB.
-// A few bytes of zstd can stand for any number: what comes out is bounded.
+// The format is ccr-traces/1: one strict JSON object a line, plain or in zstd with a window of up to 128 MiB. A line
+// has at most 4 MiB, a file 1 GiB unpacked and 1,048,576 lines; a run has at most 1,000 messages of 256 calls, and 64
+// injections. There are at most 1,000 models and suites, and 2,000 runs of one of them with one task. Lone surrogate
+// escapes are mended, unknown members ignored, empty lines skipped. These members are read:
+//
+//   - pipeline_name: the model. Names that hold repeat, spotlight, filter or detector are models behind a defence:
+//     rows of their own, and in no sum.
+//   - suite_name, user_task_id: strata and pairs are made by these. Runs whose user_task_id does not begin with user
+//     are counted and not used.
+//   - injection_task_id, attack_type: strings; null in a benign run.
+//   - injections: an object with the texts that were planted, by the name of their place.
+//   - security: of an attack, whether it reached its goal. utility: whether the user's task was done.
+//   - messages: in order, each an object with role (system, user, assistant, tool), content (a string, or blocks with
+//     text or content), of an assistant tool_calls as [{id, function, args}], of a tool tool_call_id.
+//
+// A line in which one of these has another type is refused, with its number; so is one that has an injection_task_id
+// and no attack_type, and the same file twice. An attack whose security is null or missing is in no pair. A result holds
+// an injection if the first or the last 100 letters and digits of the planted text stand in it, ASCII case folded;
+// injections of 40 letters or fewer are not recognised. AgentDojo's run files are lines of this format once each is
+// written on one line.
+//
+// Lines are read one after the other; no more than one is in memory. A few bytes of zstd can stand for any number: what
+// comes out is bounded.
 package traces
 
 import (

@@ -26,7 +26,6 @@ type DeepTableOptions struct {
 	Leave   []string // groups; "held" stands for the rows of More that are held
 	More    []string // as in DeepOptions
 	Numbers string   // file that gets the limits and the calibration as JSON; "": none
-	Card    string   // file whose table is replaced; "": none
 }
 
 // A scored text has what both models say of it.
@@ -91,10 +90,7 @@ func DeepTable(o DeepTableOptions, out, progress io.Writer) error {
 			return err
 		}
 	}
-	if o.Card == "" {
-		return nil
-	}
-	return Insert(o.Card, tab.Bytes())
+	return nil
 }
 
 // alarms is the share of honest texts that may score above a limit.

@@ -4,10 +4,8 @@ package training
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -149,27 +147,6 @@ func TestTable(t *testing.T) {
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
-		}
-	}
-}
-
-// A page without the lines that mark the place of its table is left as it is.
-func TestInsert(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "page.md")
-	for _, tt := range []struct{ before, after string }{
-		{"a\n" + begin + "old\n" + end + "\nb\n", "a\n" + begin + "new\n" + end + "\nb\n"},
-		{"a\n", ""}, {begin, ""}, {end, ""},
-	} {
-		if err := os.WriteFile(path, []byte(tt.before), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		err := Insert(path, []byte("new\n"))
-		got, readErr := os.ReadFile(path)
-		if readErr != nil {
-			t.Fatal(readErr)
-		}
-		if want := cmp.Or(tt.after, tt.before); string(got) != want || (err == nil) != (tt.after != "") {
-			t.Errorf("%q: %q, %v", tt.before, got, err)
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 // Options say what Run does beside the table.
 type Options struct {
 	Root  string // of the repository, beside which the data are, and in which Write writes
-	Write bool   // write weights.bin and the table in MODEL.md
+	Write bool   // write weights.bin
 }
 
 // Run fits weights, measures them, and writes the table to out. It tells progress how far
@@ -52,10 +52,7 @@ func Run(o Options, out, progress io.Writer) error {
 		return err
 	}
 	folder := filepath.Join(o.Root, "boundary", "classify", "local")
-	if err := os.WriteFile(filepath.Join(folder, "weights.bin"), m.Bytes(), 0o644); err != nil {
-		return err
-	}
-	return Insert(filepath.Join(folder, "MODEL.md"), tab.Bytes())
+	return os.WriteFile(filepath.Join(folder, "weights.bin"), m.Bytes(), 0o644)
 }
 
 // loadAll reads the collections in dir, and our own texts with those of the packages.
@@ -90,21 +87,4 @@ func digestOf(in []*text) string {
 		fmt.Fprintf(h, "%d:%s%t%d:%s", len(t.family), t.family, t.attack, len(t.clean), t.clean)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:6])
-}
-
-// The table of a page stands between these lines.
-const begin, end = "<!-- table -->\n", "<!-- end of table -->"
-
-// Insert writes the table into the page, between the lines that mark its place.
-func Insert(path string, tab []byte) error {
-	old, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	head, rest, found := bytes.Cut(old, []byte(begin))
-	_, tail, found2 := bytes.Cut(rest, []byte(end))
-	if !found || !found2 {
-		return fmt.Errorf("training: %s has no place for a table", filepath.Base(path))
-	}
-	return os.WriteFile(path, bytes.Join([][]byte{head, []byte(begin), tab, []byte(end), tail}, nil), 0o644)
 }

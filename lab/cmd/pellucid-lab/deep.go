@@ -32,11 +32,10 @@ type deepTableCmd struct {
 	Leave   []string `placeholder:"GROUP" help:"Groups that the model has not seen; held stands for the held rows of --more."`
 	More    []string `placeholder:"FILE" help:"Collections beside those of the test data."`
 	Numbers string   `placeholder:"FILE" help:"Write the limits and the calibration to this file."`
-	Card    string   `placeholder:"FILE" help:"Replace the table in this file."`
 }
 
 func (c *deepTableCmd) Run(e *env) error {
-	o := training.DeepTableOptions{Root: c.Root, Model: c.Model, Leave: c.Leave, More: c.More, Numbers: c.Numbers, Card: c.Card}
+	o := training.DeepTableOptions{Root: c.Root, Model: c.Model, Leave: c.Leave, More: c.More, Numbers: c.Numbers}
 	if err := training.DeepTable(o, e.Stdout, e.Stderr); err != nil {
 		return fmt.Errorf("deep-table: %w", err)
 	}

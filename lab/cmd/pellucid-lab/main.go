@@ -102,7 +102,7 @@ func (p progress) Say(what string) { p.Progress.Say(p.verb + ": " + what) }
 
 type trainCmd struct {
 	Root  string `default:".." placeholder:"DIR" help:"Root of the repository (default ${default})."`
-	Write bool   `help:"Write the weights and the table in MODEL.md."`
+	Write bool   `help:"Write the weights."`
 }
 
 func (trainCmd) Help() string {
@@ -124,7 +124,6 @@ type detectCmd struct {
 	Locales  string        `placeholder:"DIR" help:"Folder of locales for the programs."`
 	Only     []string      `placeholder:"NAME" help:"Run these detectors alone."`
 	Longest  time.Duration `default:"10m" placeholder:"TIME" help:"Stop a detector after this time, and count what it has judged (default ${default})."`
-	Page     string        `placeholder:"FILE" help:"Rewrite the table in this page of the repository."`
 }
 
 func (detectCmd) Help() string {
@@ -135,7 +134,7 @@ cannot be written. A detector that fails is a line of the table.`
 }
 
 func (c *detectCmd) Run(e *env) error {
-	o := detectors.Options{Root: c.Root, Programs: c.Programs, Cage: c.Cage, Locales: c.Locales, Only: c.Only, Longest: c.Longest, Page: c.Page}
+	o := detectors.Options{Root: c.Root, Programs: c.Programs, Cage: c.Cage, Locales: c.Locales, Only: c.Only, Longest: c.Longest}
 	return detectors.Run(context.Background(), o, e.Stdout, e.Stderr)
 }
 
