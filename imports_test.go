@@ -30,7 +30,6 @@ text/finding:
 text/ucd:
 text/rfc3339:
 text/eventstream:
-text/awsstream:
 text/strictjson:    github.com/go-json-experiment/json
 text/jsonc:
 text/scrub:         text/finding text/ucd
@@ -103,10 +102,10 @@ grounding/corpus:
 grounding/conform:   text/finding text/strictjson text/ucd platform/terminal grounding/attest grounding/corpus github.com/modelcontextprotocol/go-sdk
 
 # model: asks language models, and finds the piece of a context that took control of one
-model/format:             text/awsstream text/eventstream text/strictjson
+model/format:             text/eventstream text/strictjson
 model/counterfactual:     text/frame text/ucd text/strictjson model/format
 model/llm:                text/eventstream text/finding text/strictjson model/format platform/backoff platform/egress github.com/failsafe-go golang.org/x/time
-model/llm/llmtest:        text/awsstream text/strictjson platform/sigv4 model/format model/llm
+model/llm/llmtest:        text/strictjson platform/sigv4 model/format model/llm
 model/counterfactual/run: text/strictjson model/format model/counterfactual model/llm
 model/delegation:         text/frame text/strictjson model/counterfactual
 model/guard:              text/eventstream text/finding text/frame text/strictjson platform/auth platform/egress platform/intake platform/sigv4 record/conversation record/hold model/format model/counterfactual model/counterfactual/run model/delegation model/llm github.com/prometheus/client_golang
@@ -187,7 +186,7 @@ e2e/release:
 
 // core names the packages that are functions of their arguments alone: no
 // clock, no randomness, no files, no network, no goroutine, no lock.
-const core = `text/finding text/scrub text/href text/frame grounding/attest grounding/consensus model/format model/counterfactual text/awsstream text/eventstream text/ucd text/rfc3339 text/strictjson`
+const core = `text/finding text/scrub text/href text/frame grounding/attest grounding/consensus model/format model/counterfactual text/eventstream text/ucd text/rfc3339 text/strictjson`
 
 // bannedImports is what a core package must not import, each with its reason.
 // A trailing slash bans what lies below as well.
