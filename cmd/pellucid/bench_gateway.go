@@ -45,8 +45,7 @@ on top of the one before; and with required evidence. Every target is printed as
 The figures mean little on a machine that is busy with other work. Exit code 1: a call failed.`
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *benchGatewayCmd) validate() error {
+func (c *benchGatewayCmd) Validate() error {
 	switch {
 	case c.Play != "" && !speed.IsRole(c.Play) && speed.LayerConfig(c.Play) == "":
 		return errors.New("no such role")

@@ -48,7 +48,7 @@ type ccrModel struct {
 	NoTemperature bool `help:"Do not ask for temperature 0: some models refuse it."`
 }
 
-func (m *ccrModel) validate() error {
+func (m *ccrModel) Validate() error {
 	kind, file, _ := strings.Cut(m.Oracle, ":")
 	switch {
 	case m.Oracle == "" && m.URL == "":

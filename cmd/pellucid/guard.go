@@ -64,8 +64,7 @@ guard/ID.json in the state directory. Calls that wait for a person are in pelluc
 quarantine. Exit codes: 0 ended by a signal, 1 failed, 2 wrong usage, 3 bad configuration.`
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *guardServeCmd) validate() error {
+func (c *guardServeCmd) Validate() error {
 	for _, of := range []struct {
 		flag        string
 		n           *int

@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 
 func TestScripts(t *testing.T) {
 	data, _ := filepath.Abs("../../../shared/data")
+	examples, _ := filepath.Abs("../../docs/examples")
 	if dir := os.Getenv("PELLUCID_DATA"); dir != "" {
 		data = dir
 	}
@@ -41,6 +42,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("TEST_DATA", data)
+			env.Setenv("EXAMPLES", examples)
 			env.Setenv("HIDDEN", "https://e.example/\u202e")
 			env.Setenv("ESC", "\x1b[31m\u202e")
 			return nil
@@ -170,7 +172,7 @@ func TestDocsCLI(t *testing.T) {
 	k.Exit = func(int) {}
 	for _, p := range completionPlaces(k.Model.Node) {
 		out.Reset()
-		_, _ = parse(k, append(strings.Fields(p.Path)[1:], "--help"))
+		_, _ = k.Parse(append(strings.Fields(p.Path)[1:], "--help"))
 		b.WriteString("\n## " + p.Path + "\n\n```\n" + strings.TrimSpace(out.String()) + "\n```\n")
 	}
 	const path = "../../docs/cli.md"

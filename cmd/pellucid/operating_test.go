@@ -30,7 +30,7 @@ func TestOPERATING(t *testing.T) {
 				t.Fatal(err)
 			}
 			command, _, _ := strings.Cut(line, " > ") // the shell reads the rest
-			if _, err := parse(k, strings.Fields(command)[1:]); err != nil {
+			if _, err := k.Parse(strings.Fields(command)[1:]); err != nil {
 				t.Errorf("%s: %v", line, err)
 			}
 		}
