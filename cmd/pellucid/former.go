@@ -10,8 +10,9 @@ import (
 // former has the verbs and flags that this build no longer has and that a page once showed, each with what to do
 // now. A key is how a command line begins, and behind it the flag, if it is one.
 var former = map[string]string{
-	"ccr --score-url": "--score-url is gone: name the model to ask again, with --url",
-	"guard --workers": "--workers is gone: leave it out, and each guard runs its own audits, four at a time",
+	"ground import --format": "--format is gone: docs/examples/factcheck makes attestations of published fact checks",
+	"ccr --score-url":        "--score-url is gone: name the model to ask again, with --url",
+	"guard --workers":        "--workers is gone: leave it out, and each guard runs its own audits, four at a time",
 }
 
 // formerIn returns what to do in place of the former verb or flag in a command line.
