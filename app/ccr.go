@@ -39,7 +39,7 @@ type AskedModel struct {
 // apis are the wire formats of endpoints, by their names on the command line.
 var apis = map[string]format.Name{
 	"chat": format.Chat, "responses": format.Responses, "messages": format.Messages,
-	"gemini": format.Gemini, "converse": format.Converse, "invoke": format.BedrockMessages,
+	"gemini": format.Gemini,
 }
 
 // Dial opens the model for contexts of the format f. The caller ends with done, whose error is

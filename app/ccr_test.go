@@ -70,9 +70,8 @@ func TestDialFormats(t *testing.T) {
 		{AskedModel{API: "responses", URL: s.URL, Key: "env:KEY"}, format.Responses, "/v1/responses"},
 		{AskedModel{API: "messages", URL: s.URL, Key: "env:KEY"}, format.Messages, "/v1/messages"},
 		{AskedModel{API: "gemini", URL: s.Root + "/v1beta", Model: "gemini-x", Key: "env:KEY"}, format.Gemini, "/v1beta/models/gemini-x:generateContent"},
-		{AskedModel{API: "converse", URL: s.Root, Model: "eu.a:0", Key: "env:KEY"}, format.Converse, "/model/eu.a%3A0/converse"},
-		{AskedModel{API: "converse", URL: s.Root, Model: "eu.a:0", AWS: true}, format.Converse, "/model/eu.a%3A0/converse"},
-		{AskedModel{API: "invoke", URL: s.Root, Model: "eu.a:0", AWS: true}, format.BedrockMessages, "/model/eu.a%3A0/invoke"},
+		{AskedModel{API: "chat", URL: s.Root + "/openai/v1", AWS: true}, format.Chat, "/openai/v1/chat/completions"},
+		{AskedModel{API: "messages", URL: s.Root + "/anthropic/v1", AWS: true}, format.Messages, "/anthropic/v1/messages"},
 	} {
 		model := ""
 		if c.of.Model == "" {

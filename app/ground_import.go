@@ -11,8 +11,6 @@ import (
 	"sync/atomic"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
-	"github.com/pellucid-mcp/pellucid/app/install"
-	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/grounding/ingest"
 	"github.com/pellucid-mcp/pellucid/platform/state"
@@ -21,11 +19,9 @@ import (
 
 // A GroundImport says what is imported, and how that is shown.
 type GroundImport struct {
-	Format factcheck.Format
-	Domain string // of what is signed here; "": that of the format
-	In     io.Reader
-	Out    io.Writer // is told what becomes of the entries
-	JSON   bool      // of every entry, in JSON lines; else of those that are refused
+	In   io.Reader
+	Out  io.Writer // is told what becomes of the entries
+	JSON bool      // of every entry, in JSON lines; else of those that are refused
 	// Bar begins to show how far the import is, of a number of bytes or, where that is 0,
 	// of an unknown number. say may be called at any time.
 	Bar func(bytes int64, say func() string) (at func(int64), done func())
@@ -41,12 +37,8 @@ func ImportGround(ctx context.Context, dir *state.Dir, p GroundPlan, i GroundImp
 		return err
 	}
 	defer g.Close()
-	seed, err := install.FactcheckSeed(dir)
-	if err != nil {
-		return err
-	}
 	im := ingest.New(g.Adapter, i.Out, i.JSON)
-	err = i.run(ctx, im, seed)
+	err = i.run(ctx, im)
 	im.Summary(p.Notice, ctx.Err() != nil)
 	if n := unrecorded.Load(); n > 0 {
 		fmt.Fprintf(p.Notice, "%s could not be recorded in the state directory.\n", terminal.Plural(int(n), "refusal"))
@@ -61,12 +53,12 @@ func ImportGround(ctx context.Context, dir *state.Dir, p GroundPlan, i GroundImp
 }
 
 // run has im take in the entries, under a bar.
-func (i *GroundImport) run(ctx context.Context, im *ingest.Import, seed [32]byte) error {
+func (i *GroundImport) run(ctx context.Context, im *ingest.Import) error {
 	size := sizeOf(i.In)
 	at, done := i.Bar(size, im.Progress)
 	defer done()
 	progress := func(bytes int64) { at(max(0, min(bytes, size-1))) } // the end is not reached before all is stored
-	return im.Run(ctx, factcheck.Read(i.Format, i.In, factcheck.Options{Seed: seed, Domain: i.Domain, Progress: progress}))
+	return im.Run(ctx, ingest.Read(i.In, progress))
 }
 
 // sizeOf is the length of a file in bytes, 0 where it is not known.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
-	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
+	"github.com/pellucid-mcp/pellucid/grounding/demonstration"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 )
 
@@ -27,7 +27,7 @@ func noBar(int64, func() string) (func(int64), func()) { return func(int64) {}, 
 func TestImportGround(t *testing.T) {
 	dir := stateDir(t)
 	db := filepath.Join(t.TempDir(), "g.db")
-	all := factcheck.Demonstration()
+	all := demonstration.Attestations()
 	file := filepath.Join(t.TempDir(), "in.jsonl")
 	if err := os.WriteFile(file, append(bytes.Join(all, []byte("\n")), '\n'), 0o600); err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestImportGround(t *testing.T) {
 	} {
 		var out, notice bytes.Buffer
 		err := ImportGround(c.ctx, dir, GroundPlan{Rules: &rules.Ground{}, DB: db, Notice: &notice},
-			GroundImport{Format: "attestation", In: c.in, Out: &out, Bar: c.bar})
+			GroundImport{In: c.in, Out: &out, Bar: c.bar})
 		if codeOf(err) != c.code || (err == nil) != (c.code == 0) || err != nil && err.Error() != "" {
 			t.Errorf("%s: %d, %v", c.name, codeOf(err), err)
 		}

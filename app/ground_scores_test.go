@@ -11,7 +11,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/grounding/consensus"
-	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
+	"github.com/pellucid-mcp/pellucid/grounding/demonstration"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/record/standing"
 	"github.com/pellucid-mcp/pellucid/record/trust"
@@ -62,7 +62,7 @@ func TestLedgerScores(t *testing.T) {
 		}
 		return dids
 	}
-	all := factcheck.Demonstration()
+	all := demonstration.Attestations()
 	last := int64(0)
 	for _, bodies := range [][][]byte{all[:1], all[1:]} {
 		dids := append(take(bodies), unknown)

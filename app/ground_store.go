@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
-	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
+	"github.com/pellucid-mcp/pellucid/grounding/demonstration"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -94,7 +94,7 @@ func (s *groundStore) loadDemo(ctx context.Context, a *ground.Adapter, notice io
 	if s.demo == "" {
 		return nil
 	}
-	receipts, err := a.Ingest(ctx, "", factcheck.Demonstration())
+	receipts, err := a.Ingest(ctx, "", demonstration.Attestations())
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
-	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
+	"github.com/pellucid-mcp/pellucid/grounding/demonstration"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/grounding/ingest"
 	"github.com/pellucid-mcp/pellucid/grounding/validator"
@@ -138,7 +138,7 @@ func TestGroundQuery(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := im.Ingest(t.Context(), "operator", factcheck.Demonstration()); err != nil {
+			if _, err := im.Ingest(t.Context(), "operator", demonstration.Attestations()); err != nil {
 				t.Fatal(err)
 			}
 			im.Close()
@@ -167,7 +167,7 @@ func TestGroundImportRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := factcheck.Demonstration()[0]
+	good := demonstration.Attestations()[0]
 	if _, err := g.Ingest(t.Context(), "operator", [][]byte{good, good, []byte("{")}); err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +338,7 @@ func TestGroundEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	receipts, err := g.Ingest(t.Context(), "", factcheck.Demonstration())
+	receipts, err := g.Ingest(t.Context(), "", demonstration.Attestations())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -218,7 +218,7 @@ func (g *Guard) ListenAndServe(ctx context.Context, stderr io.Writer) error {
 		fmt.Fprintf(stderr, "The guard answers at http://%s/v1 (%s).\n"+
 			"  OpenAI     OPENAI_BASE_URL=http://%[1]s/v1\n"+
 			"  Anthropic  ANTHROPIC_BASE_URL=http://%[1]s\n"+
-			"  Bedrock    AWS_ENDPOINT_URL_BEDROCK_RUNTIME=http://%[1]s\n"+
+			"  Bedrock    OPENAI_BASE_URL=http://%[1]s/openai/v1, or ANTHROPIC_BASE_URL=http://%[1]s/anthropic\n"+
 			"  end        Ctrl-C\n", addr, mode)
 	}
 	if err := listen.Serve(ctx, "--listen", g.set.Listen, g.handler(), listen.ShutdownWait, announce, g.log); err != nil {

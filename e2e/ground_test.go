@@ -5,22 +5,30 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/platform/datatest"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
 	"github.com/pellucid-mcp/pellucid/text/frame"
+	"github.com/pellucid-mcp/pellucid/text/href"
 )
 
 // databases starts once a test wants Postgres.
@@ -95,11 +103,73 @@ func (in *install) climate(t testing.TB, db string) {
 	if err != nil {
 		t.Skip(err)
 	}
-	receipts := must(t, in.ground("ground", "import", "--json", "--db", db, "--format", "climate-fever", file))
+	receipts := must(t, in.ground("ground", "import", "--json", "--db", db, climateVotes(t, file)))
 	const votes = 18_486
 	if n := strings.Count(receipts, `"accepted":true`); n != votes {
 		t.Fatalf("%d votes were accepted, want %d", n, votes)
 	}
+}
+
+// climateVotes writes the votes of the data set as attestations, with a key for each place of a vote, and returns
+// the path of that file.
+func climateVotes(t testing.TB, file string) string {
+	t.Helper()
+	f, err := os.Open(filepath.Clean(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdicts := map[string]attest.Verdict{"SUPPORTS": attest.Supported, "REFUTES": attest.False, "NOT_ENOUGH_INFO": attest.Unverified}
+	var out bytes.Buffer
+	for d := json.NewDecoder(z); d.More(); {
+		var row struct {
+			ID        string `json:"claim_id"`
+			Claim     string
+			Evidences []struct {
+				Article, Evidence string
+				Votes             []*string
+			}
+		}
+		if err := d.Decode(&row); err != nil {
+			t.Fatal(err)
+		}
+		for i, e := range row.Evidences {
+			uri, err := href.Parse("https://en.wikipedia.org/wiki/" + regexp.MustCompile("[^A-Za-z0-9]+").ReplaceAllString(e.Article, "_"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, vote := range e.Votes {
+				if vote == nil {
+					continue
+				}
+				place := fmt.Sprint(i, ":", k)
+				seed := sha256.Sum256([]byte(place))
+				key, err := attest.GenerateKey(bytes.NewReader(seed[:]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				s := attest.Statement{ID: "urn:climate-fever:vote:" + row.ID + ":" + place, Version: attest.V03, Validator: key.DID(),
+					Claim:   attest.Claim{Text: row.Claim, Language: "en", Topic: "climate", GroupID: "urn:climate-fever:claim:" + row.ID},
+					Verdict: verdicts[*vote], Domain: "scientific-default", Rationale: "One annotator's vote.",
+					Evidence: []attest.Evidence{{Quote: e.Evidence, URI: uri, Role: "wikipedia"}}, DependsOn: []string{uri.String()},
+					Issued: time.Date(2020, 12, 1, 0, 0, 0, 0, time.UTC)}
+				signed, err := attest.Sign(s.AppendJSON(nil), key, attest.SignOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				out.Write(append(signed, '\n'))
+			}
+		}
+	}
+	path := filepath.Join(t.TempDir(), "votes.jsonl")
+	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 var groundQuestion = map[string]any{"query": "Sea level rise has been accelerating", "limit": 5}

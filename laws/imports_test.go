@@ -37,7 +37,6 @@ text/finding:
 text/ucd:
 text/rfc3339:
 text/eventstream:
-text/awsstream:
 text/strictjson:    github.com/go-json-experiment/json
 text/jsonc:
 text/scrub:         text/finding text/ucd
@@ -100,19 +99,19 @@ record/standing: text/finding platform/terminal record/ledger record/trust recor
 grounding/attest:    text/finding text/scrub text/href text/ucd text/rfc3339 text/strictjson github.com/mr-tron/base58
 grounding/consensus: text/href text/ucd text/rfc3339 text/strictjson grounding/attest
 grounding/didweb:    text/href grounding/attest
-grounding/factcheck: text/finding text/href text/strictjson grounding/attest
+grounding/demonstration: text/href text/strictjson grounding/attest
 grounding/ground:    text/finding text/scrub text/href text/frame text/rfc3339 text/strictjson text/ucd platform/backoff platform/auth platform/loopback platform/terminal mcp/wire mcp/mcpmsg grounding/attest grounding/consensus github.com/modelcontextprotocol/go-sdk
 grounding/validator: text/finding text/strictjson platform/terminal grounding/attest
-grounding/ingest:    text/finding platform/backoff platform/state platform/terminal grounding/factcheck grounding/ground
+grounding/ingest:    text/finding platform/backoff platform/state platform/terminal text/strictjson grounding/attest grounding/ground
 grounding/corpus:
 grounding/conform:   text/finding text/strictjson text/ucd platform/terminal grounding/attest grounding/corpus github.com/modelcontextprotocol/go-sdk
 
 # model: asks language models, and finds the piece of a context that took control of one
 model/interval:
-model/format:             text/awsstream text/eventstream text/strictjson
+model/format:             text/eventstream text/strictjson
 model/counterfactual:     text/frame text/ucd text/strictjson model/format
 model/llm:                text/eventstream text/finding text/strictjson model/format platform/backoff platform/egress github.com/failsafe-go golang.org/x/time
-model/llm/llmtest:        text/awsstream text/strictjson platform/sigv4 model/format model/llm
+model/llm/llmtest:        text/strictjson platform/sigv4 model/format model/llm
 model/counterfactual/run: text/strictjson model/format model/counterfactual model/llm
 model/delegation:         text/frame text/strictjson model/counterfactual
 model/guard:              text/eventstream text/finding text/frame text/strictjson platform/auth platform/egress platform/intake platform/sigv4 record/conversation record/hold model/format model/counterfactual model/counterfactual/run model/delegation model/llm github.com/prometheus/client_golang
@@ -152,7 +151,7 @@ boundary/meter:                text/finding text/scrub text/frame platform/backo
 storage: text/finding platform/backoff mcp/session record/captures record/conversation record/hold record/ledger record/sequence record/index grounding/attest grounding/consensus grounding/ground boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text platform/replica platform/signin record/webhook
 
 # app: opens an installation and assembles what a verb serves from compiled rules; it also checks, audits and demonstrates an installation, erases a person from it, and holds the exit codes
-app/demo:    text/finding text/frame text/scrub platform/state platform/terminal grounding/factcheck grounding/ground github.com/modelcontextprotocol/go-sdk
+app/demo:    text/finding text/frame text/scrub platform/state platform/terminal grounding/demonstration grounding/ground github.com/modelcontextprotocol/go-sdk
 app/exit:
 app/install: text/finding text/frame platform/capture platform/keyring platform/login platform/state platform/terminal mcp/wire record/captures record/hold platform/backoff record/ledger record/sequence record/index record/witness grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
 app/forget:  text/finding platform/backoff platform/login platform/state platform/terminal record/hold record/ledger record/sequence grounding/ingest boundary/surface storage app/exit app/install
@@ -162,7 +161,7 @@ app/backtest: text/finding platform/capture platform/terminal record/captures re
 app/console/marked: text/scrub text/ucd
 app/console: platform/capture record/captures record/review boundary/fleet boundary/meter boundary/policy boundary/gateway boundary/rules boundary/surface boundary/pinview record/trust app/explain text/finding text/frame platform/auth platform/signin platform/terminal record/hold record/index record/ledger record/sequence grounding/ground storage grounding/attest grounding/consensus text/scrub text/href text/ucd app/console/marked github.com/go-json-experiment/json github.com/coreos/go-oidc/v3 golang.org/x/oauth2 golang.org/x/time model/counterfactual model/guard
 app/guardreport: platform/state platform/terminal record/ledger record/sequence model/delegation model/guard model/analysis storage model/interval app/install
-app:         text/finding text/strictjson text/frame platform/backoff platform/capture platform/child platform/keyring platform/intake platform/login platform/loopback platform/sigv4 platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era mcp/session record/captures record/conversation record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/factcheck grounding/ground grounding/validator grounding/ingest model/format model/counterfactual model/delegation model/llm model/guard model/analysis boundary/classify boundary/policy boundary/policy/values boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/descriptions boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/audit app/explain app/exit app/install platform/peer platform/replica record/webhook mcp/forward platform/egress platform/signin app/console
+app:         text/finding text/strictjson text/frame platform/backoff platform/capture platform/child platform/keyring platform/intake platform/login platform/loopback platform/sigv4 platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era mcp/session record/captures record/conversation record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/demonstration grounding/ground grounding/validator grounding/ingest model/format model/counterfactual model/delegation model/llm model/guard model/analysis boundary/classify boundary/policy boundary/policy/values boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/descriptions boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/audit app/explain app/exit app/install platform/peer platform/replica record/webhook mcp/forward platform/egress platform/signin app/console
 app/apptest: platform/logtest boundary/rules app github.com/modelcontextprotocol/go-sdk
 app/doctor:  text/finding text/strictjson platform/backoff platform/build platform/listen platform/login platform/peer platform/replica platform/state platform/terminal mcp/mcpmsg record/ledger record/sequence boundary/gateway boundary/protect boundary/rules storage app/install
 
@@ -178,7 +177,7 @@ e2e/release:
 
 // core names the packages that are functions of their arguments alone: no
 // clock, no randomness, no files, no network, no goroutine, no lock.
-const core = `text/finding text/scrub text/href text/frame grounding/attest grounding/consensus model/format model/counterfactual text/awsstream text/eventstream text/ucd text/rfc3339 text/strictjson`
+const core = `text/finding text/scrub text/href text/frame grounding/attest grounding/consensus model/format model/counterfactual text/eventstream text/ucd text/rfc3339 text/strictjson`
 
 // bannedImports is what a core package must not import, each with its reason.
 // A trailing slash bans what lies below as well.

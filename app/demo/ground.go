@@ -12,7 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
+	"github.com/pellucid-mcp/pellucid/grounding/demonstration"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -121,7 +121,7 @@ func (g *Grounded) read(structured any) error {
 // rationales are those of the demonstration set, by validator and claim.
 func rationales() map[string]string {
 	out := map[string]string{}
-	for _, doc := range factcheck.Demonstration() {
+	for _, doc := range demonstration.Attestations() {
 		var a struct {
 			Validator string `json:"validator_did"`
 			Rationale string `json:"rationale"`

@@ -10,7 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
+	"github.com/pellucid-mcp/pellucid/grounding/demonstration"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
@@ -23,7 +23,7 @@ func TestQuestion(t *testing.T) {
 			poisoned = poisoned || strings.Contains(text, "\u200b")
 		}
 	}
-	if asked != 2 || !poisoned || len(factcheck.Demonstration()) < 10 {
+	if asked != 2 || !poisoned || len(demonstration.Attestations()) < 10 {
 		t.Errorf("%d attestations, poisoned: %v", asked, poisoned)
 	}
 }

@@ -90,14 +90,3 @@ func OperatorKey(dir *state.Dir) (attest.Key, error) {
 	}
 	return attest.GenerateKey(bytes.NewReader(seed))
 }
-
-// FactcheckSeed is what the keys of validators are made of that have no key of their own:
-// those of imported fact checks.
-func FactcheckSeed(dir *state.Dir) (seed [32]byte, err error) {
-	b, err := dir.Key("factcheck.key")
-	if err != nil {
-		return seed, exit.With(exit.Config, err)
-	}
-	copy(seed[:], b)
-	return seed, nil
-}

@@ -130,8 +130,7 @@ that would be accepted; only its proof is not checked. Exit codes: 0 done, 1 ref
 cannot be read, 2 wrong usage.`
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *attestHashCmd) validate() error {
+func (c *attestHashCmd) Validate() error {
 	switch {
 	case c.Version != "" && c.Version != string(attest.V02) && c.Version != string(attest.V03):
 		return errors.New("attest: --version is 0.2 or 0.3")

@@ -24,7 +24,7 @@ type ccrCmd struct {
 
 // ccrContext says which context is meant.
 type ccrContext struct {
-	Format     string   `enum:",openai-chat,openai-responses,anthropic-messages,google-gemini,bedrock-converse,bedrock-messages,run" default:"" help:"Format of CONTEXT: openai-chat, openai-responses, anthropic-messages, google-gemini, bedrock-converse, bedrock-messages (InvokeModel), or run for a recorded run (default: detected)."`
+	Format     string   `enum:",openai-chat,openai-responses,anthropic-messages,google-gemini,run" default:"" help:"Format of CONTEXT: openai-chat, openai-responses, anthropic-messages, google-gemini, or run for a recorded run (default: detected)."`
 	Turn       int      `default:"-1" help:"For a recorded run: number of the turn to explain, from 0 (default: the last turn that proposed a privileged call)."`
 	Answer     string   `completion:"files" placeholder:"FILE" help:"File of the answer to explain, as the provider sent it (default: the answer in the run; else the model is asked first)."`
 	Tools      string   `completion:"files" placeholder:"FILE" help:"File with a JSON array of the tools, for a context that was saved without them."`
@@ -34,9 +34,9 @@ type ccrContext struct {
 
 // ccrModel says who answers.
 type ccrModel struct {
-	URL   string `name:"url" placeholder:"URL" help:"Base URL of the model's endpoint, such as http://127.0.0.1:11434/v1, https://generativelanguage.googleapis.com/v1beta or https://bedrock-runtime.REGION.amazonaws.com."`
-	Model string `placeholder:"NAME" help:"Model to ask (default: the model that the context names; contexts of Gemini and Amazon Bedrock name none)."`
-	API   string `name:"api" enum:",chat,responses,messages,gemini,converse,invoke" default:"" help:"Wire format of the endpoint: chat, responses, messages, gemini, converse or invoke. It must be the format of the context, which is the default."`
+	URL   string `name:"url" placeholder:"URL" help:"Base URL of the model's endpoint, such as http://127.0.0.1:11434/v1, https://generativelanguage.googleapis.com/v1beta or https://bedrock-runtime.REGION.amazonaws.com/openai/v1."`
+	Model string `placeholder:"NAME" help:"Model to ask (default: the model that the context names; contexts of Gemini name none)."`
+	API   string `name:"api" enum:",chat,responses,messages,gemini" default:"" help:"Wire format of the endpoint: chat, responses, messages or gemini. It must be the format of the context, which is the default."`
 	Key   string `placeholder:"REF" help:"Reference to the endpoint's key: env:NAME or file:PATH."`
 	AWS   bool   `name:"aws" help:"Sign requests for Amazon Bedrock, with the keys in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. The region is the one in --url, or in AWS_REGION."`
 
@@ -46,7 +46,7 @@ type ccrModel struct {
 	NoTemperature bool `help:"Do not ask for temperature 0: some models refuse it."`
 }
 
-func (m *ccrModel) validate() error {
+func (m *ccrModel) Validate() error {
 	kind, file, _ := strings.Cut(m.Oracle, ":")
 	switch {
 	case m.Oracle == "" && m.URL == "":

@@ -44,8 +44,8 @@ type ccrAnalyzeCmd struct {
 	null  map[string][]int
 }
 
-func (c *ccrAnalyzeCmd) validate() error {
-	return cmp.Or(c.ccrModel.validate(), c.ccrEmbed.validate())
+func (c *ccrAnalyzeCmd) Validate() error {
+	return cmp.Or(c.ccrModel.Validate(), c.ccrEmbed.Validate())
 }
 
 // ccrEmbed says who compares the meanings of answers.
@@ -55,7 +55,7 @@ type ccrEmbed struct {
 	EmbedKey   string `placeholder:"REF" help:"Reference to the key of --embed-url: env:NAME or file:PATH."`
 }
 
-func (m *ccrEmbed) validate() error {
+func (m *ccrEmbed) Validate() error {
 	switch {
 	case m.EmbedURL != "" && !rules.IsHTTP(m.EmbedURL):
 		return errors.New("--embed-url: want http:// or https:// and a host")

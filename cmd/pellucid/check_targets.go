@@ -69,7 +69,7 @@ func parseWrap(args []string) (*preflight.Wrapped, error) {
 		return nil, err
 	}
 	k.Exit = func(int) {}
-	if _, err := parse(k, args); err != nil {
+	if _, err := k.Parse(args); err != nil {
 		return nil, err
 	}
 	w := &c.Wrap

@@ -47,8 +47,7 @@ already has what --dump prints. Exit codes: 0 every MUST passed, 1 one did not, 
 wrong usage, 3 a token is missing, 4 the adapter cannot be reached.`
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *conformCmd) validate() error {
+func (c *conformCmd) Validate() error {
 	if len(c.Command) > 0 && c.Command[0] == "--" {
 		c.Command = c.Command[1:]
 	}

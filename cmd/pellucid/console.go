@@ -64,8 +64,7 @@ wrong usage, 3 the state directory cannot be used or the file of --db does not e
 cannot be reached.`
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *consoleServeCmd) validate() error {
+func (c *consoleServeCmd) Validate() error {
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -97,8 +96,7 @@ listens on loopback and its public_url, if there is one, is on loopback too. Who
 link can read the database anyway.`
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *consoleLinkCmd) validate() error {
+func (c *consoleLinkCmd) Validate() error {
 	base, _, err := egress.Base(c.URL, false)
 	if u, bad := url.Parse(base); err != nil || bad != nil || u.Path != "" {
 		return errors.New("--url: want a URL such as http://127.0.0.1:7420")

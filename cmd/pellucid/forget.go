@@ -28,8 +28,7 @@ Exit codes: 0 done; 1 records wait for a key that is not here; 2 wrong usage, or
 3 the state directory cannot be used; 4 the store cannot be reached, or is being read.`
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *forgetCmd) validate() error {
+func (c *forgetCmd) Validate() error {
 	if strings.TrimSpace(c.Principal) == "" {
 		return errors.New("--principal: the name is empty")
 	}

@@ -52,8 +52,7 @@ type eventFlags struct {
 	Target string    `arg:"" help:"IRI of a source, or the id or hash (sha256:…) of an attestation."`
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *eventFlags) validate() error {
+func (c *eventFlags) Validate() error {
 	switch {
 	case c.Token != "" && c.URL == "":
 		return errors.New("--token is for --url")

@@ -27,8 +27,7 @@ other adapters, not for a model. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 
 configuration, 4 the store cannot be reached.`
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *groundExportCmd) validate() error {
+func (c *groundExportCmd) Validate() error {
 	if c.Limit < 0 {
 		return errors.New("--limit must not be negative")
 	}

@@ -9,24 +9,20 @@ import (
 	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
-	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 type groundImportCmd struct {
 	groundDB
 	groundRules
-	Format string `enum:"attestation,climate-fever,claimreview" default:"attestation" help:"Format of the file: ${enum}."`
-	Domain string `placeholder:"DOMAIN" help:"Consensus domain of the attestations that are signed here (default: scientific-default for climate-fever, journalism-default for claimreview)."`
-	JSON   bool   `name:"json" help:"Print the result for every entry, as JSON lines, once it is stored."`
-	File   string `arg:"" optional:"" completion:"files" help:"The file, which may be gzipped (default, or -: standard input)."`
+	JSON bool   `name:"json" help:"Print the result for every entry, as JSON lines, once it is stored."`
+	File string `arg:"" optional:"" completion:"files" help:"The file, which may be gzipped (default, or -: standard input)."`
 }
 
 func (groundImportCmd) Help() string {
 	return `Checks attestations as a server does and stores those that pass: whatever is
-acknowledged has been written to disk. Published fact checks of the other formats are
-made into attestations, signed with keys of this installation: CLIMATE-FEVER gives
-one for every annotator's vote, schema.org ClaimReview one for every review.
+acknowledged has been written to disk. The file holds one JSON document or JSON lines.
+docs/examples/factcheck makes such a file of published fact checks.
 
 The import may be interrupted and run again: what is there already is told to be a
 duplicate. Without --json each refusal is one line that begins with its code. Exit
@@ -55,7 +51,7 @@ func (c *groundImportCmd) Run(e *env) error {
 		fmt.Fprintf(e.Stderr, "%s: what is stored is no longer held to the whole specification, and answers say so.\n", name)
 	}
 	return app.ImportGround(ctx, dir, app.GroundPlan{Rules: setup, DB: c.DB, Notice: e.Stderr}, app.GroundImport{
-		Format: factcheck.Format(c.Format), Domain: c.Domain, In: in, Out: e.Stdout, JSON: c.JSON,
+		In: in, Out: e.Stdout, JSON: c.JSON,
 		Bar: func(bytes int64, say func() string) (at func(int64), done func()) {
 			b := terminal.NewBar(e.Stderr, e.Getenv, "ground import", bytes)
 			return func(n int64) { b.At(n, say()) }, b.Done

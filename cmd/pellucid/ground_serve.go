@@ -47,8 +47,7 @@ Where there is no store, a demonstration set is served, and nothing is kept. Exi
 store cannot be reached.`
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *groundServeCmd) validate() error {
+func (c *groundServeCmd) Validate() error {
 	switch {
 	case c.Stdio && (c.HTTP != "" || c.Tokens != "" || c.Token != "" || c.RequireToken || len(c.AllowHost)+len(c.AllowOrigin) > 0):
 		return errors.New("--stdio serves one client: --http, tokens, hosts and origins do not apply to it")

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
-	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
+	"github.com/pellucid-mcp/pellucid/grounding/demonstration"
 )
 
 // TestImportStops: an input that says nothing more does not keep it from ending.
@@ -23,7 +23,7 @@ func TestImportStops(t *testing.T) {
 	cmd, _ := wrapped(t)
 	cmd.Args = []string{cmd.Args[0], "ground", "import", "--db", filepath.Join(t.TempDir(), "ground.db"), "-"}
 	in, _, stderr := start(t, cmd)
-	body := factcheck.Demonstration()[0]
+	body := demonstration.Attestations()[0]
 	if _, err := in.Write(bytes.Repeat(append(body, '\n'), 1<<20/len(body))); err != nil { // more than a pipe holds: it reads
 		t.Fatal(err)
 	}

@@ -54,8 +54,8 @@ type guardServeCmd struct {
 
 func (guardServeCmd) Help() string {
 	return `A proxy in front of a model's provider, for clients of OpenAI's chat completions and
-responses, Anthropic's messages, Google's generateContent and Amazon Bedrock's Converse and
-InvokeModel: point their base URL here. Text passes through as it comes. Where the model
+responses, Anthropic's messages and Google's generateContent, Amazon Bedrock's paths /openai/v1
+and /anthropic among them: point their base URL here. Text passes through as it comes. Where the model
 proposes a privileged tool call while third-party text is in the context, the call is held
 until it is known whether the user's request asks for it, and where its values come from. One
 that the user asked for goes on; for another the model answers again without the sentences
@@ -64,8 +64,7 @@ guard/ID.json in the state directory. Calls that wait for a person are in pelluc
 quarantine. Exit codes: 0 ended by a signal, 1 failed, 2 wrong usage, 3 bad configuration.`
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *guardServeCmd) validate() error {
+func (c *guardServeCmd) Validate() error {
 	for _, of := range []struct {
 		flag        string
 		n           *int

@@ -29,7 +29,7 @@ guard may run meanwhile. Exit codes: 0 done; 1 there is no log; 2 wrong usage; 3
 directory cannot be used; 4 the store cannot be reached.`
 }
 
-func (c *guardReportCmd) validate() error {
+func (c *guardReportCmd) Validate() error {
 	if c.Limit < 0 || c.Limit > 1000 {
 		return errors.New("--limit: want 0 to 1000")
 	}

@@ -34,8 +34,7 @@ Where the key of the log is not on this machine the file is not signed, and the 
 The held text is third-party text: do not give it to a model.`
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *ledgerCaseCmd) validate() error {
+func (c *ledgerCaseCmd) Validate() error {
 	if c.WithoutOpenings && c.Identity != "" || c.WithoutText && c.Identity != "" {
 		return errors.New("--identity opens the text that --without-text and --without-openings leave out")
 	}

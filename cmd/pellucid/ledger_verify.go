@@ -109,8 +109,7 @@ remembered in the state directory: the next time the log must have grown from it
 file cannot be read; 2 wrong usage; 4 the store cannot be reached.`
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *ledgerVerifyCmd) validate() error {
+func (c *ledgerVerifyCmd) Validate() error {
 	switch {
 	case len(c.Key) == 0 && (c.Dir != "" || c.Proof != ""):
 		return errors.New("--key: say which key you trust: pellucid ledger checkpoint --keys prints the keys of the log")

@@ -83,11 +83,11 @@ func run(args []string, e *env) int {
 	if len(args) == 1 && args[0] == "--version" { // what people try first
 		args[0] = "version"
 	}
-	ctx, err := parse(k, args)
+	ctx, err := k.Parse(args)
 	if err != nil {
-		return report(e, exit.With(exit.Usage, usage(ctx, args, err)))
+		return report(e, exit.With(exit.Usage, usage(args, err)))
 	}
-	return report(e, runVerb(e, ctx))
+	return report(e, ctx.Run(e))
 }
 
 func newParser(c *cli, e *env) (*kong.Kong, error) {

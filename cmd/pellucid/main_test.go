@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 
 func TestScripts(t *testing.T) {
 	data, _ := filepath.Abs("../../../shared/data")
+	examples, _ := filepath.Abs("../../docs/examples")
 	if dir := os.Getenv("PELLUCID_DATA"); dir != "" {
 		data = dir
 	}
@@ -40,6 +41,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("TEST_DATA", data)
+			env.Setenv("EXAMPLES", examples)
 			env.Setenv("HIDDEN", "https://e.example/\u202e")
 			env.Setenv("ESC", "\x1b[31m\u202e")
 			return nil

@@ -38,7 +38,7 @@ func TestPagesParse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := parse(k, args); err != nil {
+			if _, err := k.Parse(args); err != nil {
 				t.Errorf("%s: %s: %v", name, c, err)
 			}
 		}

@@ -22,8 +22,7 @@ type pinDecideFlags struct {
 	Server string `arg:"" help:"Server: its name, as pins list shows it, or its identity."`
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *pinDecideFlags) validate() error {
+func (c *pinDecideFlags) Validate() error {
 	if c.By != "" && !frame.IsLabel(c.By) {
 		return errors.New("--by: want 1 to 128 of A-Z a-z 0-9 . _ / : @ + -")
 	}

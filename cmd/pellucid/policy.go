@@ -76,8 +76,7 @@ records. The codes of hold count for answers that are results. Nothing is change
 nothing is recorded; 2 wrong usage; 3 the file is wrong; 4 the store cannot be reached.`
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *policyBacktestCmd) validate() error {
+func (c *policyBacktestCmd) Validate() error {
 	if c.Examples < 1 || c.Examples > 100 {
 		return errors.New("--examples: want 1 to 100")
 	}

@@ -44,8 +44,7 @@ file has changed so that --undo would lose work, or it was never changed by Pell
 configuration that can be edited.`
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *protectCmd) validate() error {
+func (c *protectCmd) Validate() error {
 	switch {
 	case c.Client != "" && c.File != "":
 		return errors.New("--client and --file exclude each other")

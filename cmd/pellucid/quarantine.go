@@ -84,8 +84,7 @@ content. A filter has terms NAME:VALUE, each once: server, tool, code, found, ru
 without, digest, id, since and until; it is written as for ledger show and in the console. With --group, each line is a group of items, with how many there are and the id of the newest.`
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *quarantineListCmd) validate() error {
+func (c *quarantineListCmd) Validate() error {
 	switch {
 	case c.Group == "none" && (c.Sort == string(hold.MostFirst) || c.Skip != 0):
 		return errors.New("--sort count and --skip go with --group")
@@ -145,9 +144,8 @@ type itemID struct {
 	ID string `arg:"" help:"Evidence id of the item: the 32 hexadecimal digits in the placeholder."`
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *itemID) validate() error {
-	if !hold.ValidID(c.ID) {
+func (c *itemID) Validate() error {
+	if c.ID != "" && !hold.ValidID(c.ID) { // without an id kong says what is missing
 		return errors.New("an item is named by 32 hexadecimal digits, in lower case")
 	}
 	return nil
@@ -173,8 +171,8 @@ type decideSome struct {
 	ID string `arg:"" optional:"" help:"Evidence id of the item: the 32 hexadecimal digits in the placeholder."`
 }
 
-func (c *decideSome) validate() error {
-	if err := c.reviewerFlags.validate(); err != nil {
+func (c *decideSome) Validate() error {
+	if err := c.reviewerFlags.Validate(); err != nil {
 		return err
 	}
 	if c.ID != "" && !hold.ValidID(c.ID) {
@@ -193,16 +191,15 @@ func (c *reviewerFlags) who(e *env) string {
 	return "operator"
 }
 
-func (c *reviewerFlags) validate() error {
+func (c *reviewerFlags) Validate() error {
 	if c.By != "" && !frame.IsLabel(c.By) {
 		return errors.New("--by: want 1 to 128 of A-Z a-z 0-9 . _ / : @ + -")
 	}
 	return nil
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *decideFlags) validate() error {
-	return errors.Join(c.reviewerFlags.validate(), c.itemID.validate())
+func (c *decideFlags) Validate() error {
+	return errors.Join(c.reviewerFlags.Validate(), c.itemID.Validate())
 }
 
 func (c *reviewerFlags) decide(e *env, id string, do func(*hold.Queue, context.Context, string, string) error, say func(w io.Writer, it *hold.Item)) error {
@@ -234,8 +231,7 @@ type quarantineReleaseCmd struct {
 	Remember string `placeholder:"TIME" help:"Also let the same call of the guard pass for this time, such as 30d: see pellucid quarantine approvals."`
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *quarantineReleaseCmd) validate() error {
+func (c *quarantineReleaseCmd) Validate() error {
 	if c.Remember != "" {
 		if _, err := approvalTime(c.Remember); err != nil {
 			return err
@@ -244,7 +240,7 @@ func (c *quarantineReleaseCmd) validate() error {
 			return errors.New("--remember goes with the id of an item")
 		}
 	}
-	return c.decideSome.validate()
+	return c.decideSome.Validate()
 }
 
 func (quarantineReleaseCmd) Help() string {

@@ -40,8 +40,7 @@ pellucid quarantine confirm of another person puts it in force. A gateway that h
 exception that only one person has granted.`
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *quarantineExceptCmd) validate() error {
+func (c *quarantineExceptCmd) Validate() error {
 	switch {
 	case c.ItemArg != "" && !hold.ValidID(c.ItemArg):
 		return errors.New("an item is named by 32 hexadecimal digits, in lower case")
@@ -53,7 +52,7 @@ func (c *quarantineExceptCmd) validate() error {
 		return fmt.Errorf("--code: no exception can be granted for %s", finding.Quote(c.Code))
 	}
 	_, err := c.lasts()
-	return errors.Join(err, c.reviewerFlags.validate())
+	return errors.Join(err, c.reviewerFlags.Validate())
 }
 
 func (c *quarantineExceptCmd) lasts() (time.Duration, error) {

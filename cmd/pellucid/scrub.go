@@ -32,8 +32,7 @@ text (it is printed with a member "error", and all other rows are cleaned), or t
 surface, which changes nothing, refuses the text; 2 wrong usage.`
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *scrubCmd) validate() error {
+func (c *scrubCmd) Validate() error {
 	_, err := c.compile(nil)
 	return err
 }

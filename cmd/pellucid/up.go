@@ -28,8 +28,7 @@ not. Without a file, a demonstration is served, on 127.0.0.1 only. Exit codes: 0
 signal, 1 failed, 2 wrong usage, 3 bad configuration, 4 the store cannot be reached.`
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *upCmd) validate() error {
+func (c *upCmd) Validate() error {
 	if c.Listen == "" {
 		return nil
 	}

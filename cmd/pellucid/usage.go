@@ -33,7 +33,7 @@ var (
 // usage is what kong says of a command line, in the words of its reader: without the
 // empty value by which a flag that has a choice may be left out, and with the place
 // where the right words stand.
-func usage(ctx *kong.Context, args []string, err error) error {
+func usage(args []string, err error) error {
 	if now := exit.Unwritten(err); now != err { // --help writes too
 		return now
 	}
@@ -41,11 +41,17 @@ func usage(ctx *kong.Context, args []string, err error) error {
 		return errors.New(instead)
 	}
 	says := strings.NewReplacer(`,""`, "", `"",`, "").Replace(err.Error())
+	wrong, parsed := errors.AsType[*kong.ParseError](err)
+	if parsed && wrong.Context.Selected() != nil {
+		if n := wrong.Context.Selected(); n.Parent.DefaultCmd == n { // its name may be left out
+			says = strings.Replace(says, n.Path()+": ", n.Parent.Path()+": ", 1)
+		}
+	}
 	says = notANumber().ReplaceAllString(says, "want a number, not")
 	says = noValue().ReplaceAllString(says, "a value is missing")
 	says = dashed().ReplaceAllString(says, "a value is missing; one that begins with a dash is written $1")
-	if ctx != nil && misspelt(says) {
-		says += ": see " + commandOf(ctx) + " --help"
+	if parsed && misspelt(says) {
+		says += ": see " + commandOf(wrong.Context) + " --help"
 	}
 	return errors.New(says)
 }

@@ -43,8 +43,7 @@ and listed for 30 days. Exit codes: 0 done; 2 wrong usage; 3 the state directory
 the database cannot be reached.`
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *webhooksListCmd) validate() error {
+func (c *webhooksListCmd) Validate() error {
 	if c.Limit < 1 || c.Limit > webhook.MaxWaiting {
 		return errors.New("--limit: want 1 to 10,000")
 	}

@@ -56,7 +56,7 @@ func TestWrapRules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := parse(k, append([]string{"wrap"}, tt.args...)); err != nil {
+		if _, err := k.Parse(append([]string{"wrap"}, tt.args...)); err != nil {
 			t.Fatalf("%q: %v", tt.args, err)
 		}
 		if err := c.Wrap.command(); err != nil {

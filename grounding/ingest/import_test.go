@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
+	"github.com/pellucid-mcp/pellucid/grounding/demonstration"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
@@ -50,7 +50,7 @@ func newAdapter(t *testing.T) *ground.Adapter {
 
 // entries yields the demonstration set.
 func entries(yield func([]byte, error) bool) {
-	for _, body := range factcheck.Demonstration() {
+	for _, body := range demonstration.Attestations() {
 		if !yield(body, nil) {
 			return
 		}
@@ -79,7 +79,7 @@ func importInto(t *testing.T, err error, times int64) (im *Import, out string, g
 
 // TestImportRetries: a store that is busy for a moment costs nothing but the moment.
 func TestImportRetries(t *testing.T) {
-	n := len(factcheck.Demonstration())
+	n := len(demonstration.Attestations())
 	im, out, err := importInto(t, ground.ErrBusy, 2)
 	if err != nil || im.stored != n || strings.Count(out, `"accepted":true`) != n {
 		t.Errorf("%d stored, %v\n%s", im.stored, err, out)
@@ -104,9 +104,9 @@ func TestImportGivesUp(t *testing.T) {
 func TestImportUnreadable(t *testing.T) {
 	var out bytes.Buffer
 	im := New(newAdapter(t), &out, false)
-	good := factcheck.Demonstration()
+	good := demonstration.Attestations()
 	err := im.Run(t.Context(), func(yield func([]byte, error) bool) {
-		_ = yield(good[0], nil) && yield(nil, &factcheck.EntryError{Line: 2, Pointer: "/claim", Code: "misshapen"}) &&
+		_ = yield(good[0], nil) && yield(nil, &EntryError{Line: 2, Pointer: "/claim", Code: "misshapen"}) &&
 			yield(good[1], nil) && yield(nil, io.ErrUnexpectedEOF)
 	})
 	if !errors.Is(err, io.ErrUnexpectedEOF) || im.stored != 2 || im.refused != 1 {

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -46,11 +45,11 @@ func (im *Import) tell(b *batch) error {
 // unread is the receipt of an entry of which no attestation can be made. why is empty where
 // the input itself cannot be read.
 func unread(err error) (r ground.Receipt, why string) {
-	var e *factcheck.EntryError
+	var e *EntryError
 	if !errors.As(err, &e) {
 		return r, ""
 	}
-	return ground.Receipt{Code: string(e.Code), Pointer: e.Pointer}, terminal.Plain(strings.TrimPrefix(e.Error(), "factcheck: "))
+	return ground.Receipt{Code: string(e.Code), Pointer: e.Pointer}, terminal.Plain(strings.TrimPrefix(e.Error(), "ground: "))
 }
 
 func (im *Import) count(r ground.Receipt) {

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
+	"github.com/pellucid-mcp/pellucid/grounding/demonstration"
 )
 
 // TestReport: what is told of every kind of entry, for people and for programs, and what the
 // summary counts.
 func TestReport(t *testing.T) {
-	good := factcheck.Demonstration()[0]
+	good := demonstration.Attestations()[0]
 	entries := []struct {
 		body []byte
 		err  error
@@ -21,7 +21,7 @@ func TestReport(t *testing.T) {
 		{good, nil},
 		{good, nil},
 		{[]byte(`{"a":`), nil},
-		{nil, &factcheck.EntryError{Line: 4, Pointer: "/\x1b\u202e", Code: "misshapen"}},
+		{nil, &EntryError{Line: 4, Pointer: "/\x1b\u202e", Code: "misshapen"}},
 		{[]byte(`{"\u202e\u001b":1}`), nil},
 	}
 	for _, c := range []struct {

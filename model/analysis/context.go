@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/format"
@@ -177,11 +176,7 @@ func (c *Context) complete(b []byte, f format.Name, model string) ([]byte, error
 		if err := list.Reset(tools, strictjson.Limits{}); err != nil || list.Root().Kind() != '[' {
 			return nil, errors.New("ccr: tools: want a strict JSON array")
 		}
-		if f == format.Converse {
-			set("toolConfig", slices.Concat([]byte(`{"tools":`), list.Root().Raw(), []byte("}")))
-		} else {
-			set("tools", list.Root().Raw())
-		}
+		set("tools", list.Root().Raw())
 	}
 	return e.Apply(nil, root), nil
 }

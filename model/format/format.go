@@ -28,9 +28,6 @@ const (
 
 	Gemini      Name = "google-gemini"       // POST BASE/models/ID:generateContent, or :streamGenerateContent?alt=sse
 	GeminiArray Name = "google-gemini-array" // the same, with streams that are one JSON array
-
-	Converse        Name = "bedrock-converse" // POST BASE/model/ID/converse, or converse-stream
-	BedrockMessages Name = "bedrock-messages" // POST BASE/model/ID/invoke, or invoke-with-response-stream
 )
 
 // A Format is one wire format.
@@ -105,7 +102,7 @@ func Of(n Name) Format {
 }
 
 // All are the formats.
-var All = []Format{chat{}, responses{}, messages{}, gemini{}, geminiArray{}, converse{}, bedrockMessages{}}
+var All = []Format{chat{}, responses{}, messages{}, gemini{}, geminiArray{}}
 
 // A Stream reads one streamed answer. It keeps at most MaxKept bytes of text, cut there,
 // and as many of arguments: a call that is longer is an OddCall.

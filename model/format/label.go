@@ -32,12 +32,8 @@ func AppendLabelled(dst []byte, root strictjson.Value, label []byte) []byte {
 }
 
 // AppendLabelledEvents appends events of an answer with label in the last of them, and with first
-// in the first of them, too, that has a JSON object for its data. Every other byte stays. Events
-// of Amazon Bedrock are binary, and stay as they are.
+// in the first of them, too, that has a JSON object for its data. Every other byte stays.
 func AppendLabelledEvents(dst []byte, f Format, events, label []byte, first bool) []byte {
-	if isFramed(f) {
-		return append(dst, events...)
-	}
 	type object struct{ start, end int } // of the data in events
 	var objects []object
 	split := f.Split(len(events)+1, true)
@@ -65,6 +61,3 @@ func AppendLabelledEvents(dst []byte, f Format, events, label []byte, first bool
 	}
 	return append(dst, events[at:]...)
 }
-
-// isFramed reports whether the events of a format are binary messages.
-func isFramed(f Format) bool { return f.ContentType() == frames{}.ContentType() }

@@ -4,7 +4,6 @@ package format_test
 
 import (
 	"bytes"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,7 +25,7 @@ func labelOf(root strictjson.Value) string {
 }
 
 // TestLabelled: an answer with a label is the same answer, and so is a stream with one in its
-// first and last event. Events of Amazon Bedrock have no label.
+// first and last event.
 func TestLabelled(t *testing.T) {
 	for _, f := range forms {
 		body := []byte(bodies[f.Name()])
@@ -62,9 +61,6 @@ func TestLabelled(t *testing.T) {
 			want := []int{n - 1}
 			if first && n > 1 {
 				want = []int{0, n - 1}
-			}
-			if strings.HasPrefix(string(f.Name()), "bedrock") {
-				want = nil
 			}
 			if d := cmp.Diff(want, labels); d != "" {
 				t.Errorf("%s, %v, of %d events: %s", f.Name(), first, n, d)

@@ -12,8 +12,6 @@ func (messages) List() string { return "messages" }
 
 func (messages) Looks(root strictjson.Value) Likeness {
 	switch {
-	case (converse{}).Looks(root) == Sure, (bedrockMessages{}).Looks(root) == Sure:
-		return Unlike
 	case root.Get("system").Exists(), root.Get("anthropic_version").Exists():
 		return Sure
 	}

@@ -58,10 +58,3 @@ func (gemini) AppendNotice(dst []byte, root strictjson.Value, text string) []byt
 	}
 	return append(dst, root.Raw()...)
 }
-
-func (converse) AppendNotice(dst []byte, root strictjson.Value, text string) []byte {
-	w := &writer{}
-	w.with(`{"text":`, text+behind)
-	w.raw("}")
-	return noticed(dst, root, root.Get("output").Get("message").Get("content"), w.b)
-}

@@ -179,7 +179,7 @@ func (d *decider) judge(ctx context.Context, a *answer) {
 	d.assembly = assembly
 	// What the provider has fetched on the way is in no request. Where nothing else is a
 	// stranger's, nothing could be withheld.
-	unseen := a.fetched && len(assembly.Segments) == 0 || d.x.stored() || slices.ContainsFunc(assembly.Odd, func(o counterfactual.Oddity) bool { return o.Code == counterfactual.OddUnseen })
+	unseen := a.fetched && len(assembly.Segments) == 0 || slices.ContainsFunc(assembly.Odd, func(o counterfactual.Oddity) bool { return o.Code == counterfactual.OddUnseen })
 	d.calls = d.g.gate().calls(assembly, &a.said)
 	for _, c := range d.calls {
 		d.targets = append(d.targets, d.g.policy.Proposal(c))

@@ -25,7 +25,6 @@ func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[],"n":1}`))
 	f.Add([]byte(`{"model":"m","input":"x","background":false}`))
 	f.Add([]byte(`{"model":"m","max_tokens":1,"messages":[]}`))
-	f.Add([]byte(`{"anthropic_version":"bedrock-2023-05-31","max_tokens":1,"messages":[]}`))
 	f.Add([]byte(`{"inferenceConfig":{"maxTokens":1},"messages":[]}`))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		for _, f := range format.All {
@@ -46,7 +45,7 @@ func FuzzRoute(f *testing.F) {
 	}
 	g := &Guard{routes: table}
 	for _, uri := range []string{"/v1/chat/completions", "/v1/chat/Completions", "/v1/responses%3F", "/v1/messages?beta=true", "/v1/files/a?limit=1", "/v1/models/..", "//v1/models", "http://a/v1/models",
-		"/model/a.b-v1:0/converse", "/model/a%3A0/invoke", "/model/arn%3Aaws%2Fb/converse-stream", "/model/a%2F..%2Fb/invoke", "/model/%2Fa/invoke", "/model/{model}/invoke",
+		"/model/a.b-v1:0/converse", "/anthropic/v1/messages",
 		"/v1beta/models/gemini-2.5-flash:generateContent", "/v1/models/a:streamGenerateContent?alt=sse", "/v1beta/models/a:streamgeneratecontent", "/v1beta/models/a:b:generateContent",
 		"/v1beta/models/:generateContent", "/openai/deployments/d/chat/completions?api-version=2024-10-21", "/openai/deployments/d/Chat/completions", "/openai/deployments/a%2Fb/chat/completions", "/openai/v1/responses"} {
 		f.Add("POST", uri)
@@ -57,14 +56,11 @@ func FuzzRoute(f *testing.F) {
 		if r == nil {
 			return
 		}
-		to, again := target.path, uri
-		if r.root == rootBedrock { // the id of a model is spelled in one way
-			to = strings.NewReplacer("%3A", ":", "%2F", "/").Replace(to)
-			again = strings.NewReplacer("%3A", ":", "%3a", ":", "%2F", "/", "%2f", "/").Replace(uri)
-		} else if r.root == rootV1 {
+		to := target.path
+		if r.root == rootV1 {
 			to = "/v1" + to
 		}
-		if again != to || r.method != method || strings.ContainsAny(to, "%;#\\ +") || strings.Contains(to, "//") || strings.Contains(to, "/.") {
+		if uri != to || r.method != method || strings.ContainsAny(to, "%;#\\ +") || strings.Contains(to, "//") || strings.Contains(to, "/.") {
 			t.Errorf("%s %+q becomes %+q", method, uri, target.path)
 		}
 		path, _, _ := strings.Cut(uri, "?")
@@ -80,7 +76,7 @@ func FuzzRoute(f *testing.F) {
 }
 
 // streaming are formats whose streams are made of events that are whole by themselves.
-var streaming = []format.Format{format.Of(format.Chat), format.Of(format.Responses), format.Of(format.Messages), format.Of(format.Converse), format.Of(format.BedrockMessages)}
+var streaming = []format.Format{format.Of(format.Chat), format.Of(format.Responses), format.Of(format.Messages)}
 
 // FuzzReading: whatever a provider streams, nothing that comes before the first part
 // that is held names a tool that needs a decision, and what is written in its place
@@ -90,7 +86,6 @@ func FuzzReading(f *testing.F) {
 		"data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"x\",\"function\":{\"name\":\"send_money\",\"arguments\":\"{}\"}}]}}]}\n\ndata: [DONE]\n\n"))
 	f.Add(1, []byte("event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":{\"type\":\"function_call\",\"name\":\"send_money\"}}\n\n"))
 	f.Add(2, []byte("event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"name\":\"send_money\"}}\n\n"))
-	f.Add(3, []byte("event: contentBlockStart\ndata: {\"contentBlockIndex\":0,\"start\":{\"toolUse\":{\"toolUseId\":\"1\",\"name\":\"send_money\"}}}\n\n"))
 	f.Fuzz(func(t *testing.T, which int, src []byte) {
 		form := streaming[uint(which)%uint(len(streaming))]
 		r := newReading(form, gate{policy: counterfactual.GuessPrivileges()})

@@ -2,8 +2,8 @@
 
 // Package guard is a proxy in front of a model's provider that holds a privileged tool call until a counterfactual run has said where it comes from.
 //
-// It speaks OpenAI's chat completions and responses, Anthropic's messages, and Amazon
-// Bedrock's Converse and InvokeModel. Text passes through as it comes. An answer that proposes a privileged call while
+// It speaks OpenAI's chat completions and responses, Anthropic's messages and Google's
+// generateContent. Text passes through as it comes. An answer that proposes a privileged call while
 // untrusted text is in the context is held from the call on; the same context is
 // asked again with pieces withheld; and then the answer goes on as it was, is
 // replaced by the one that the model gives without the text that took control, or

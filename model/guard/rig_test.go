@@ -207,16 +207,6 @@ func conversation(f format.Name, stream bool, task string, results ...string) []
 			fmt.Fprintf(&b, `,{"type":"function_call_output","call_id":"c%d","output":%s}`, i, quote(r))
 		}
 		b.WriteString(`],"tools":[{"type":"function","name":"send_money","parameters":{"type":"object"}},{"type":"function","name":"read_mail","parameters":{"type":"object"}}]}`)
-	case format.BedrockMessages:
-		body := string(conversation(format.Messages, false, task, results...))
-		b.WriteString(`{"anthropic_version":"bedrock-2023-05-31"` + strings.Replace(strings.TrimPrefix(body, `{"model":"m"`), `,"stream":false`, "", 1))
-	case format.Converse:
-		fmt.Fprintf(&b, `{"inferenceConfig":{"maxTokens":1000},"system":[{"text":"Be useful."}],"messages":[{"role":"user","content":[{"text":%s}]}`, quote(task))
-		for i, r := range results {
-			fmt.Fprintf(&b, `,{"role":"assistant","content":[{"toolUse":{"toolUseId":"c%d","name":"read_mail","input":{}}}]}`, i)
-			fmt.Fprintf(&b, `,{"role":"user","content":[{"toolResult":{"toolUseId":"c%d","content":[{"text":%s}]}}]}`, i, quote(r))
-		}
-		b.WriteString(`],"toolConfig":{"tools":[{"toolSpec":{"name":"send_money","inputSchema":{"json":{"type":"object"}}}},{"toolSpec":{"name":"read_mail","inputSchema":{"json":{"type":"object"}}}}]}}`)
 	case format.Gemini, format.GeminiArray:
 		fmt.Fprintf(&b, `{"generationConfig":{"maxOutputTokens":1000},"systemInstruction":{"parts":[{"text":"Be useful."}]},"contents":[{"role":"user","parts":[{"text":%s}]}`, quote(task))
 		for i, r := range results {
@@ -230,17 +220,13 @@ func conversation(f format.Name, stream bool, task string, results ...string) []
 
 var paths = map[format.Name]string{
 	format.Chat: "/v1/chat/completions", format.Messages: "/v1/messages", format.Responses: "/v1/responses",
-	format.Converse: "/model/m/converse", format.BedrockMessages: "/model/m/invoke",
 	format.Gemini: "/v1beta/models/m:generateContent", format.GeminiArray: "/v1beta/models/m:generateContent",
 }
 
-var formats = []format.Name{format.Chat, format.Messages, format.Responses, format.Converse, format.BedrockMessages, format.Gemini, format.GeminiArray}
+var formats = []format.Name{format.Chat, format.Messages, format.Responses, format.Gemini, format.GeminiArray}
 
 // pathOf is where a request goes that wants a stream, or none.
 func pathOf(f format.Name, stream bool) string {
-	if isBedrock(f) {
-		return format.Of(f).Path("m", stream)
-	}
 	if isGemini(f) {
 		return "/v1beta" + format.Of(f).Path("m", stream)
 	}
@@ -248,8 +234,6 @@ func pathOf(f format.Name, stream bool) string {
 }
 
 func isGemini(f format.Name) bool { return strings.HasPrefix(string(f), "google") }
-
-func isBedrock(f format.Name) bool { return strings.HasPrefix(string(f), "bedrock") }
 
 func (r *rig) post(f format.Name, body []byte) *http.Response {
 	r.t.Helper()
@@ -281,10 +265,7 @@ func (r *rig) postTo(path string, f format.Name, body []byte) *http.Response {
 func (r *rig) through(f format.Name, body []byte, stream bool) (llm.Response, error) {
 	r.t.Helper()
 	base := r.front.URL + "/v1"
-	switch {
-	case isBedrock(f):
-		base = r.front.URL
-	case isGemini(f):
+	if isGemini(f) {
 		base = r.front.URL + "/v1beta"
 	}
 	e, err := llm.New(llm.Options{Format: f, BaseURL: base, Model: "m", Retries: -1,

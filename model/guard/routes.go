@@ -3,6 +3,7 @@
 package guard
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -22,7 +23,7 @@ const (
 )
 
 // routes are all that the guard forwards of its own accord; everything else is refused.
-// They are those of OpenAI's, Anthropic's, Azure's, Amazon's and Google's current interfaces,
+// They are those of OpenAI's, Anthropic's, Azure's and Google's current interfaces,
 // and of those that speak like one of them, at which the answer either is inspected or holds
 // no call of a tool.
 var routes = []struct {
@@ -32,12 +33,7 @@ var routes = []struct {
 }{
 	{"POST /v1/chat/completions?api-version", format.Chat, false},
 	{"POST /v1/responses?api-version", format.Responses, false},
-	{"POST /v1/messages?beta", format.Messages, false}, // Anthropic's SDK asks for ?beta=true
-	{"POST /model/" + anyModel + "/converse", format.Converse, false},
-	{"POST /model/" + anyModel + "/converse-stream", format.Converse, true},
-	{"POST /model/" + anyModel + "/invoke", format.BedrockMessages, false},
-	{"POST /model/" + anyModel + "/invoke-with-response-stream", format.BedrockMessages, true},
-	{"POST /model/" + anyModel + "/count-tokens", "", false},
+	{"POST /v1/messages?beta", format.Messages, false},           // Anthropic's SDK asks for ?beta=true
 	{"POST /v1beta/openai/chat/completions", format.Chat, false}, // Google's, for clients of OpenAI's
 	{"POST /v1beta/openai/embeddings", "", false},
 	{"GET /v1beta/openai/models", "", false},
@@ -49,12 +45,12 @@ var routes = []struct {
 	{"POST /openai/deployments/*/audio/speech?api-version", "", false},
 	{"POST /openai/deployments/*/audio/transcriptions?api-version", "", false},
 	{"POST /openai/deployments/*/audio/translations?api-version", "", false},
-	{"POST /anthropic/v1/messages?beta", format.Messages, false}, // Azure's, for Anthropic's models
+	{"POST /anthropic/v1/messages?beta", format.Messages, false}, // Azure's and Amazon's, for Anthropic's models
 	{"POST /anthropic/v1/messages/count_tokens?beta", "", false},
 	{"POST /openai/responses?api-version", format.Responses, false},
 	{"GET /openai/models?api-version", "", false},
 	{"GET /openai/models/*?api-version", "", false},
-	{"POST /openai/v1/chat/completions?api-version", format.Chat, false},
+	{"POST /openai/v1/chat/completions?api-version", format.Chat, false}, // Azure's and Amazon's
 	{"POST /openai/v1/responses?api-version", format.Responses, false},
 	{"POST /openai/v1/embeddings?api-version", "", false},
 	{"GET /openai/v1/models?api-version", "", false},
@@ -96,18 +92,20 @@ var googleRoutes = []struct {
 	{"batchEmbedContents", "", false},
 }
 
+// anyModel stands, in a route, for the id of a model. It is no segment of a path.
+const anyModel = "{model}"
+
 // roots are where the paths of an interface begin. What stands below /v1 is asked for below
 // the path of the upstream.
 const (
 	rootV1      = "/v1/"
-	rootBedrock = "/model/"
 	rootGoogle  = "/v1beta/"
 	rootVertex  = "/v1beta1/"
 	rootAzure   = "/openai/"
 	rootFoundry = "/anthropic/"
 )
 
-var roots = []string{rootV1, rootBedrock, rootGoogle, rootVertex, rootAzure, rootFoundry}
+var roots = []string{rootV1, rootGoogle, rootVertex, rootAzure, rootFoundry}
 
 // rootOf takes a path apart; root is "" where it begins with none.
 func rootOf(path string) (root, rest string) {
@@ -200,7 +198,7 @@ func compileRoutes(pass []string) ([]route, error) {
 	own := out
 	for _, line := range pass {
 		r, err := parseRoute(line)
-		if err == nil && (r.root == rootBedrock || strings.ContainsAny(line, "{=")) {
+		if err == nil && strings.ContainsAny(line, "{=") {
 			err = errRoute
 		}
 		if err != nil {
@@ -257,10 +255,10 @@ func (r *route) match(segments, query []string) (t target, path bool) {
 		switch {
 		case named:
 			id, ok := strings.CutSuffix(s, method)
-			if t.model, s, ok = modelOf(r.root, id, ok); !ok {
+			if !ok || !isSegment(id) || strings.Contains(id, ":") {
 				return target{}, false
 			}
-			s += method
+			t.model = id
 		case want != s && (want != "*" || !isSegment(s)):
 			return target{}, false
 		}
@@ -283,15 +281,6 @@ func (r *route) match(segments, query []string) (t target, path bool) {
 		t.path += "?" + strings.Join(query, "&")
 	}
 	return t, true
-}
-
-// modelOf is the model that a segment names, and how it is spelled there. Amazon's ids have
-// colons in them, which their clients escape.
-func modelOf(root, segment string, ok bool) (id, spelled string, _ bool) {
-	if root == rootBedrock {
-		return modelID(segment)
-	}
-	return segment, segment, ok && isSegment(segment) && !strings.Contains(segment, ":")
 }
 
 // route finds what is to happen to a request target, which has to be spelled as the table
@@ -340,9 +329,9 @@ func (g *Guard) serve() http.Handler {
 		switch {
 		case found == nil:
 			g.refuse(w, r, known)
-		case found.root == rootBedrock && g.unsigned(r.Header):
+		case g.unsigned(r.Header):
 			g.counters.exchanged("refused-request")
-			g.fault(w, format.Of(format.Converse), http.StatusBadRequest, wordsUnsigned)
+			g.fault(w, cmp.Or(found.format, usualFormat), http.StatusBadRequest, wordsUnsigned)
 		case found.use == inspected:
 			g.inspect(found, t, w, r)
 		default:
@@ -369,6 +358,10 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, known *route) {
 	}
 	if isLive(r.RequestURI) {
 		g.fault(w, f, http.StatusNotFound, "the guard does not forward realtime sessions: it could not hold a call in one")
+		return
+	}
+	if strings.HasPrefix(r.RequestURI, "/model/") {
+		refuseConverse(w)
 		return
 	}
 	if path, _, _ := strings.Cut(strings.ToLower(r.RequestURI), "?"); strings.HasSuffix(path, "rawpredict") {

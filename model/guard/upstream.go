@@ -14,10 +14,10 @@ import (
 // An upstream is where the provider is.
 type upstream struct {
 	origin string // scheme and host
-	root   string // the URL as the operator wrote it, without a slash at its end: what stands before /model
 	v1     string // what stands in the place of /v1
 	other  string // what stands before /v1beta and /openai
 	google bool   // it is Google's
+	amazon bool   // it is Amazon's
 }
 
 // upstreamOf reads an URL that egress has checked.
@@ -26,7 +26,8 @@ func upstreamOf(root string) (upstream, error) {
 	if err != nil {
 		return upstream{}, err
 	}
-	up := upstream{origin: u.Scheme + "://" + u.Host, root: root, v1: root, other: root, google: strings.HasSuffix(u.Hostname(), ".googleapis.com")}
+	up := upstream{origin: u.Scheme + "://" + u.Host, v1: root, other: root, google: strings.HasSuffix(u.Hostname(), ".googleapis.com"),
+		amazon: strings.HasSuffix(u.Hostname(), ".amazonaws.com") || strings.HasSuffix(u.Hostname(), ".api.aws")}
 	if u.Path == "" {
 		up.v1 += "/v1"
 	}
@@ -41,11 +42,8 @@ func upstreamOf(root string) (upstream, error) {
 
 // url is the address of a path that a route has made.
 func (u *upstream) url(r *route, path string) string {
-	switch r.root {
-	case rootV1:
+	if r.root == rootV1 {
 		return u.v1 + path
-	case rootBedrock:
-		return u.root + path
 	}
 	return u.other + path
 }
@@ -55,7 +53,7 @@ func (u *upstream) probe(r *route, t target, asked *format.Asked) string {
 	path := t.path
 	if asked.InPath {
 		before := "" // what stands before the model, which is as long as the root at least
-		if i := strings.LastIndex(path, "/models/"); i >= 0 && r.root != rootBedrock {
+		if i := strings.LastIndex(path, "/models/"); i >= 0 {
 			before = path[:i]
 		}
 		path = before + r.format.Path(asked.Model, false)
@@ -79,6 +77,8 @@ var credentials = []string{bearerHeader, anthropicKey, googleKey, azureKey, "X-A
 func (u *upstream) keyIn(r *route, h http.Header) string {
 	gemini := r.format != nil && strings.HasPrefix(string(r.format.Name()), "google-")
 	switch {
+	case u.amazon:
+		return ""
 	case slices.Contains(r.segments, "projects"): // Vertex AI: a token of Google Cloud
 		return ""
 	case gemini, r.format == nil && r.segments[0] != "openai" && (r.root == rootGoogle || r.root == rootVertex || u.google):

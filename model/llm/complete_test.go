@@ -28,9 +28,9 @@ func TestComplete(t *testing.T) {
 		return llm.ToolCall{ID: "call_1", Name: "weather", Arguments: []byte(args)}
 	}
 	none := format.Stop("")
-	anthropic := []format.Name{format.Messages, format.BedrockMessages}
+	anthropic := []format.Name{format.Messages}
 	google := []format.Name{format.Gemini, format.GeminiArray}
-	others := append([]format.Name{format.Chat, format.Responses, format.Converse}, anthropic...)
+	others := append([]format.Name{format.Chat, format.Responses}, anthropic...)
 	for _, tt := range []struct {
 		name  string
 		reply llmtest.Reply
@@ -42,7 +42,7 @@ func TestComplete(t *testing.T) {
 		{"length", llmtest.Reply{Text: "O", Stop: format.StopLength}, llm.Response{Text: "O", Stop: format.StopLength}, nil},
 		{"filter", llmtest.Reply{Stop: format.StopFilter}, llm.Response{Stop: format.StopFilter}, formats[:2]},
 		{"pause", llmtest.Reply{Stop: format.StopPause}, llm.Response{Stop: format.StopPause}, anthropic},
-		{"sequence", llmtest.Reply{Stop: format.StopSequence}, llm.Response{Stop: format.StopSequence}, append(anthropic, format.Converse)},
+		{"sequence", llmtest.Reply{Stop: format.StopSequence}, llm.Response{Stop: format.StopSequence}, anthropic},
 		{"unknown reason", llmtest.Reply{Text: "OK", Stop: format.StopOther}, llm.Response{Text: "OK", Stop: format.StopOther}, nil},
 		{"refusal", llmtest.Reply{Refusal: "No."}, llm.Response{Refusal: "No.", Stop: format.StopRefusal}, formats[:2]},
 		{"refusal as text", llmtest.Reply{Refusal: "No."}, llm.Response{Text: "No.", Stop: format.StopRefusal}, anthropic},
@@ -98,17 +98,13 @@ func TestComplete(t *testing.T) {
 					if f == format.Chat {
 						want.Fingerprint = "fp_fake"
 					}
-					named := f != format.Converse // an answer of Converse has no id, and names no model
-					if !named {
-						want.Model = ""
-					}
 					if diff := cmp.Diff(want, r, cmpopts.IgnoreFields(llm.Response{}, "ID", "Duration", "Request", "Answer")); diff != "" {
 						t.Error(diff)
 					}
 					if stream {
 						got.check(t, r)
 					}
-					if !bytes.Equal(r.Request, s.Asks()[0].Raw) || r.Request.Digest() != sha256.Sum256(s.Asks()[0].Raw) || len(r.Answer) == 0 || named && r.ID == "" {
+					if !bytes.Equal(r.Request, s.Asks()[0].Raw) || r.Request.Digest() != sha256.Sum256(s.Asks()[0].Raw) || len(r.Answer) == 0 || r.ID == "" {
 						t.Error("the bytes are not those of the exchange")
 					}
 				})

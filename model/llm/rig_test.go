@@ -5,7 +5,6 @@ package llm_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -24,7 +23,7 @@ func key() llm.Key {
 	return llm.NewKey("env:MODEL_KEY", func() (string, error) { return secret, nil })
 }
 
-var formats = []format.Name{format.Chat, format.Responses, format.Messages, format.Gemini, format.GeminiArray, format.BedrockMessages, format.Converse}
+var formats = []format.Name{format.Chat, format.Responses, format.Messages, format.Gemini, format.GeminiArray}
 
 // fake starts a fake and an endpoint that asks it, with fast retries.
 func fake(t testing.TB, f format.Name, m llmtest.Model, change ...func(*llm.Options)) (*llm.Endpoint, *llmtest.Server) {
@@ -33,9 +32,6 @@ func fake(t testing.TB, f format.Name, m llmtest.Model, change ...func(*llm.Opti
 	o := llm.Options{
 		Format: f, BaseURL: s.URL, Model: "model-1", Key: key(),
 		Backoff: time.Millisecond, Timeout: time.Minute,
-	}
-	if strings.HasPrefix(string(f), "bedrock") {
-		o.BaseURL = s.Root
 	}
 	for _, c := range change {
 		c(&o)

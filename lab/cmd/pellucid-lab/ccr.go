@@ -49,7 +49,6 @@ runs.jsonl is the run files of runs/, one a line. Compare security and utility w
 run that goes past the guard. What the calls cost is up to the endpoint.
 `
 
-// Validate is called by kong; its error is one of usage.
 func (c *ccrCmd) Validate() error {
 	if strings.Trim(c.Tracks, "ABDFG") != "" {
 		return errors.New("--tracks: want letters of A, B, D, F and G")

@@ -45,7 +45,6 @@ on top of the one before; and with required evidence. Every target is printed as
 The figures mean little on a machine that is busy with other work. Exit code 1: a call failed.`
 }
 
-// Validate is called by kong; its error is one of usage.
 func (c *gatewayCmd) Validate() error {
 	switch {
 	case c.Play != "" && !speed.IsRole(c.Play) && speed.LayerConfig(c.Play) == "":

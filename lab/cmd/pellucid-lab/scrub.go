@@ -24,7 +24,6 @@ in turns with it: a copy of the same bytes (memcpy), the normaliser of golang.or
 libraries (naive).`
 }
 
-// Validate is called by kong; its error is one of usage.
 func (c *scrubCmd) Validate() error {
 	if c.Rounds < 1 || c.Rounds > 1000 || c.Slice <= 0 || c.Slice > time.Second {
 		return errors.New("--rounds must be 1 to 1000, --slice at most 1s")

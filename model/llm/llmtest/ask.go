@@ -21,7 +21,7 @@ func understand(a Ask, r *http.Request, raw []byte) (Ask, error) {
 		return a, errors.New("the body is no strict JSON object")
 	}
 	v := d.Root()
-	if !isGemini(a.format) && !isBedrock(a.format) {
+	if !isGemini(a.format) {
 		a.model = cmp.Or(a.model, text(v.Get("model"))) // that of a deployment goes first
 		a.Stream, _ = v.Get("stream").Bool()
 	}
@@ -37,7 +37,6 @@ func understand(a Ask, r *http.Request, raw []byte) (Ask, error) {
 	read := map[format.Name]func(*Ask, strictjson.Value) error{
 		format.Chat: (*Ask).chat, format.Responses: (*Ask).responses, format.Messages: (*Ask).messages,
 		format.Gemini: (*Ask).gemini, format.GeminiArray: (*Ask).gemini,
-		format.Converse: (*Ask).converse, format.BedrockMessages: (*Ask).invoke,
 	}[a.format]
 	if err := read(&a, v); err != nil {
 		return a, err

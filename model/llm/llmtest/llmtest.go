@@ -3,8 +3,8 @@
 // Package llmtest is a fake of paid language model services on a loopback address, driven by a script.
 //
 // It speaks the documented wire formats of OpenAI's chat completions and responses,
-// of Anthropic's messages, of Google's generateContent and of Amazon Bedrock's Converse and
-// InvokeModel, with streams, tool calls, usage and errors, and it
+// of Anthropic's messages and of Google's generateContent, with streams, tool calls, usage
+// and errors, and takes signatures of Amazon's Signature Version 4 in the place of keys. It
 // breaks them on demand. It refuses what those services refuse: a missing key, an
 // orphaned tool result, a request without a bound where one is required. There is
 // no model behind it, and nothing that it answers says anything about one.
@@ -91,7 +91,6 @@ const (
 	Compressed                   // labelled gzip
 	NewPrint                     // another fingerprint, or another model, within a stream
 	ErrorMidway                  // the service reports an error in the middle of a stream
-	Damaged                      // a stream of Amazon Bedrock with a wrong checksum in its middle
 )
 
 // A Model answers. It is called by several goroutines.
@@ -118,9 +117,9 @@ func Always(r Reply) Model { return func(Ask) Reply { return r } }
 
 // A Server is the fake, listening on 127.0.0.1.
 type Server struct {
-	// URL is the base URL, for every format but those of Amazon Bedrock: http://127.0.0.1:PORT/v1.
+	// URL is the base URL: http://127.0.0.1:PORT/v1.
 	URL string
-	// Root is that of Amazon Bedrock, without the path.
+	// Root is URL without the path.
 	Root string
 
 	h    *handler

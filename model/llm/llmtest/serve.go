@@ -98,9 +98,6 @@ func (h *handler) said(id string) ([]llm.Message, bool) {
 // endpoint is what a request asks, in which format. model and stream: as far as the path
 // says.
 func endpoint(r *http.Request) (f format.Name, model string, stream bool) {
-	if strings.HasPrefix(r.URL.Path, "/model/") {
-		return bedrockCall(r.URL)
-	}
 	path := r.URL.Path
 	for _, root := range []string{"/v1beta/openai", "/openai/v1", "/anthropic/v1", "/v1beta1", "/v1beta", "/v1"} {
 		if rest, ok := strings.CutPrefix(path, root); ok {
@@ -131,12 +128,12 @@ func (h *handler) signed(f format.Name, r *http.Request, raw []byte) bool {
 	switch {
 	case h.key == "":
 		return true
+	case strings.HasPrefix(header.Get("Authorization"), "AWS4-"):
+		return signedBy(h.key, r, raw)
 	case isGemini(f):
 		return header.Get("X-Goog-Api-Key") == h.key || r.URL.Query().Get("key") == h.key || header.Get("Authorization") == "Bearer "+h.key
 	case strings.HasPrefix(r.URL.Path, "/openai/") && header.Get("Api-Key") == h.key:
 		return true
-	case isBedrock(f):
-		return signedBy(h.key, r, raw)
 	case f == format.Messages:
 		// The older way, and that of the official SDK from 1.0 on.
 		return header.Get("X-Api-Key") == h.key || header.Get("Authorization") == "Bearer "+h.key
@@ -147,17 +144,11 @@ func (h *handler) signed(f format.Name, r *http.Request, raw []byte) bool {
 // refuse answers with an error as the format's service words it.
 func refuse(w http.ResponseWriter, f format.Name, status int, code, why string) {
 	w.Header().Set("Content-Type", "application/json")
-	if isBedrock(f) {
-		w.Header().Set("X-Amzn-Errortype", code+":http://internal.amazon.com/coral/com.amazon.bedrock/")
-	}
 	w.WriteHeader(status)
 	fmt.Fprint(w, errorBody(f, code, why))
 }
 
 func errorBody(f format.Name, code, why string) string {
-	if isBedrock(f) {
-		return object("message", quote(why))
-	}
 	if f == format.Messages {
 		return fmt.Sprintf(`{"type":"error","error":{"type":%s,"message":%s}}`, quote(code), quote(why))
 	}
@@ -218,9 +209,7 @@ func (s *service) faulty() bool {
 	case Drop:
 		panic(http.ErrAbortHandler) // as net/http wants a connection to be closed
 	case Malformed:
-		if s.ask.Stream && isBedrock(s.ask.format) {
-			s.w.Write(s.frame(piece{"contentBlockDelta", "{]}"}))
-		} else if s.ask.Stream {
+		if s.ask.Stream {
 			fmt.Fprint(s.w, "data: {\"choices\":[}\n\n")
 		} else {
 			fmt.Fprint(s.w, `{"choices":[}`)
@@ -249,9 +238,6 @@ func (s *service) endless() {
 		piece = []byte(": still here\n\n" + "data: " + first(s.events()) + "\n\n")
 		if s.ask.format != format.Chat && !isGemini(s.ask.format) {
 			piece = []byte("data: {\"type\":\"ping\"}\n\n")
-		}
-		if isBedrock(s.ask.format) {
-			piece = s.ping()
 		}
 	}
 	piece = bytes.Repeat(piece, 1+4096/len(piece))
@@ -286,16 +272,12 @@ func (s *service) body() []byte {
 	b := []byte(map[format.Name]func() string{
 		format.Chat: s.chatBody, format.Responses: s.responsesBody, format.Messages: s.messagesBody,
 		format.Gemini: s.geminiBody, format.GeminiArray: s.geminiBody,
-		format.Converse: s.converseBody, format.BedrockMessages: s.messagesBody,
 	}[s.ask.format]())
 	switch s.reply.Fault {
 	case Duplicate:
 		twice := `,"model":"another"`
-		switch {
-		case isGemini(s.ask.format):
+		if isGemini(s.ask.format) {
 			twice = `,"modelVersion":"another"`
-		case s.ask.format == format.Converse:
-			twice = `,"stopReason":"end_turn"`
 		}
 		return append(append(b[:len(b)-1:len(b)-1], twice...), '}')
 	case Cut, HangMidway, ErrorMidway:
@@ -320,7 +302,6 @@ func (s *service) events() []piece {
 	return map[format.Name]func() []piece{
 		format.Chat: s.chatEvents, format.Responses: s.responsesEvents, format.Messages: s.messagesEvents,
 		format.Gemini: s.geminiEvents, format.GeminiArray: s.geminiEvents,
-		format.Converse: s.converseEvents, format.BedrockMessages: s.invokeEvents,
 	}[s.ask.format]()
 }
 
@@ -336,10 +317,6 @@ func (s *service) stream() {
 			case Cut:
 				return
 			case ErrorMidway:
-				if isBedrock(s.ask.format) {
-					s.w.Write(exception())
-					return
-				}
 				s.write(piece{"error", s.errorEvent()}, i)
 				return
 			}
@@ -368,12 +345,6 @@ func (s *service) write(e piece, i int) bool {
 		text = "data: " + e.data + "\r\n\r\n"
 	case e.name != "":
 		text = "event: " + e.name + "\n" + text
-	}
-	if isBedrock(s.ask.format) {
-		text = string(s.frame(e))
-		if s.reply.Fault == Damaged && i == len(s.events())/2 {
-			text = damaged(text)
-		}
 	}
 	if _, err := fmt.Fprint(s.w, text); err != nil {
 		return false

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package factcheck
+// Package demonstration is a small set of attestations that show what grounding does.
+package demonstration
 
 import (
+	"bytes"
+	"crypto/hmac"
 	"crypto/sha256"
 	_ "embed"
 	"fmt"
@@ -44,9 +47,9 @@ type demoStated struct {
 	Expires        string         `json:"expires"`
 }
 
-// Demonstration returns a small set of signed attestations of our own, the same
+// Attestations returns a small set of signed attestations of our own, the same
 // bytes each time.
-func Demonstration() [][]byte {
+func Attestations() [][]byte {
 	out, err := demonstration(demonstrationSource)
 	if err != nil {
 		panic(err) // the source is embedded, and tested
@@ -57,25 +60,39 @@ func Demonstration() [][]byte {
 func demonstration(source []byte) ([][]byte, error) {
 	var claims []demoClaim
 	if err := strictjson.Unmarshal(source, &claims, strictjson.Limits{}); err != nil {
-		return nil, fmt.Errorf("factcheck: demonstration set: %w", err)
+		return nil, fmt.Errorf("demonstration: %w", err)
 	}
-	k := newKeys(demonstrationSeed)
 	var out [][]byte
 	for _, c := range claims {
 		for i, said := range c.Said {
 			s, err := said.statement(&c, i)
 			if err != nil {
-				return nil, fmt.Errorf("factcheck: demonstration set: %w", err)
+				return nil, fmt.Errorf("demonstration: %w", err)
 			}
-			d := draft{key: k.of("demonstration " + said.By), statement: s}
-			body, err := d.sign()
+			body, err := sign(said.By, s)
 			if err != nil {
-				return nil, fmt.Errorf("factcheck: demonstration set: %w", err)
+				return nil, fmt.Errorf("demonstration: %w", err)
 			}
 			out = append(out, body)
 		}
 	}
 	return out, nil
+}
+
+// sign signs what a validator of the set has stated, with a key that is made of the seed and its name.
+func sign(by string, s attest.Statement) ([]byte, error) {
+	h := hmac.New(sha256.New, demonstrationSeed[:])
+	h.Write([]byte("pellucid factcheck key 1\ndemonstration " + by))
+	key, err := attest.GenerateKey(bytes.NewReader(h.Sum(nil)))
+	if err != nil {
+		return nil, err
+	}
+	s.Validator = key.DID()
+	src := s.AppendJSON(nil)
+	if _, err := attest.Parse(src, attest.Options{}); err != nil {
+		return nil, err
+	}
+	return attest.Sign(src, key, attest.SignOptions{})
 }
 
 func (d *demoStated) statement(c *demoClaim, i int) (attest.Statement, error) {

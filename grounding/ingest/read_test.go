@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package factcheck_test
+package ingest_test
 
 import (
 	"bytes"
@@ -12,43 +12,22 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"go.uber.org/goleak"
 
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
-	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
-	"github.com/pellucid-mcp/pellucid/platform/datatest"
+	"github.com/pellucid-mcp/pellucid/grounding/ingest"
 	"github.com/pellucid-mcp/pellucid/text/finding"
-)
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var (
-	seeded = factcheck.Options{Seed: [32]byte{1}}
-	now    = time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 )
 
 // marker is what no error may repeat.
 const marker = "ignore-all-previous-instructions"
 
-// verified parses and verifies what a signing format yields.
-func verified(t testing.TB, body []byte) *attest.Attestation {
-	t.Helper()
-	a, err := attest.Parse(body, attest.Options{})
-	if err == nil {
-		err = a.Verify(t.Context(), now, attest.DIDKey{})
-	}
-	if err != nil {
-		t.Fatalf("%v in %s", err, finding.Quote(string(body)))
-	}
-	return a
-}
+// still is told how far a Read is.
+func still(int64) {}
 
 // readAll collects what is read. An error is written "line pointer code".
-func readAll(t testing.TB, f factcheck.Format, in string, o factcheck.Options) (bodies [][]byte, errs []string) {
+func readAll(t testing.TB, in string, progress func(int64)) (bodies [][]byte, errs []string) {
 	t.Helper()
-	for body, err := range factcheck.Read(f, strings.NewReader(in), o) {
+	for body, err := range ingest.Read(strings.NewReader(in), progress) {
 		if err == nil {
 			bodies = append(bodies, body)
 			continue
@@ -56,7 +35,7 @@ func readAll(t testing.TB, f factcheck.Format, in string, o factcheck.Options) (
 		if strings.Contains(err.Error(), marker) {
 			t.Errorf("an error repeats what was read: %s", err)
 		}
-		var e *factcheck.EntryError
+		var e *ingest.EntryError
 		if !errors.As(err, &e) {
 			errs = append(errs, "last: "+err.Error())
 			continue
@@ -67,16 +46,6 @@ func readAll(t testing.TB, f factcheck.Format, in string, o factcheck.Options) (
 		errs = append(errs, strings.Join(strings.Fields(fmt.Sprint(e.Line, " ", e.Pointer, " ", e.Code)), " "))
 	}
 	return bodies, errs
-}
-
-func attestations(t testing.TB, f factcheck.Format, in string) ([]*attest.Attestation, []string) {
-	t.Helper()
-	bodies, errs := readAll(t, f, in, seeded)
-	var out []*attest.Attestation
-	for _, b := range bodies {
-		out = append(out, verified(t, b))
-	}
-	return out, errs
 }
 
 func TestReadAttestation(t *testing.T) {
@@ -110,7 +79,7 @@ func TestReadAttestation(t *testing.T) {
 				if packed {
 					in = gzipped(in)
 				}
-				bodies, errs := readAll(t, factcheck.Attestation, in, factcheck.Options{})
+				bodies, errs := readAll(t, in, still)
 				if got := string(bytes.Join(bodies, []byte("|"))); got != tt.want {
 					t.Errorf("got %s, want %s", finding.Quote(got), finding.Quote(tt.want))
 				}
@@ -131,21 +100,9 @@ func gzipped(s string) string {
 }
 
 func TestReadRefuses(t *testing.T) {
-	for _, tt := range []struct {
-		f  factcheck.Format
-		in string
-		o  factcheck.Options
-	}{
-		{"csv", "x", seeded},
-		{"", "x", seeded},
-		{factcheck.ClimateFever, "{}", factcheck.Options{}},
-		{factcheck.ClaimReview, "{}", factcheck.Options{}},
-		{factcheck.Attestation, "\x1f\x8b" + marker, seeded},
-		{factcheck.Attestation, gzipped(strings.Repeat("{}\n", 99))[:20], seeded},
-	} {
-		_, errs := readAll(t, tt.f, tt.in, tt.o)
-		if len(errs) != 1 || !strings.HasPrefix(errs[0], "last: factcheck: ") {
-			t.Errorf("%s: %q", tt.f, errs)
+	for _, in := range []string{"\x1f\x8b" + marker, gzipped(strings.Repeat("{}\n", 99))[:20]} {
+		if _, errs := readAll(t, in, still); len(errs) != 1 || !strings.HasPrefix(errs[0], "last: ground: ") {
+			t.Errorf("%q", errs)
 		}
 	}
 }
@@ -167,16 +124,14 @@ func (r *repeated) Read(p []byte) (int, error) {
 
 func TestLongLineMemory(t *testing.T) {
 	var before, after runtime.MemStats
-	for _, f := range []factcheck.Format{factcheck.Attestation, factcheck.ClimateFever} {
-		runtime.ReadMemStats(&before)
-		n := 0
-		for range factcheck.Read(f, &repeated{100 << 20}, seeded) {
-			n++
-		}
-		runtime.ReadMemStats(&after)
-		if got := after.TotalAlloc - before.TotalAlloc; n != 1 || got > 16<<20 {
-			t.Errorf("%s: %d entries, %d bytes allocated for a line of 100 MiB", f, n, got)
-		}
+	runtime.ReadMemStats(&before)
+	n := 0
+	for range ingest.Read(&repeated{100 << 20}, still) {
+		n++
+	}
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; n != 1 || got > 16<<20 {
+		t.Errorf("%d entries, %d bytes allocated for a line of 100 MiB", n, got)
 	}
 }
 
@@ -192,10 +147,10 @@ func (f failing) Read(p []byte) (int, error) {
 func TestReadFails(t *testing.T) {
 	for _, in := range []string{"{}\n{}\n", "{\n", ""} {
 		var last error
-		for _, err := range factcheck.Read(factcheck.Attestation, failing{strings.NewReader(in)}, seeded) {
+		for _, err := range ingest.Read(failing{strings.NewReader(in)}, still) {
 			last = err
 		}
-		if last == nil || last.Error() != "factcheck: read: the disk is gone" {
+		if last == nil || last.Error() != "ground: read: the disk is gone" {
 			t.Errorf("%q: %v", in, last)
 		}
 	}
@@ -204,8 +159,7 @@ func TestReadFails(t *testing.T) {
 func TestProgress(t *testing.T) {
 	in := strings.Repeat("{\"a\":1}\n", 100_000)
 	var seen []int64
-	o := factcheck.Options{Progress: func(n int64) { seen = append(seen, n) }}
-	if bodies, errs := readAll(t, factcheck.Attestation, in, o); len(bodies) != 100_000 || errs != nil {
+	if bodies, errs := readAll(t, in, func(n int64) { seen = append(seen, n) }); len(bodies) != 100_000 || errs != nil {
 		t.Fatalf("%d, %v", len(bodies), errs)
 	}
 	if !slices.IsSorted(seen) || seen[0] > 1<<17 || seen[len(seen)-1] != int64(len(in)) {
@@ -213,36 +167,17 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestStop stops in the middle; TestMain sees that nothing goes on.
+// TestStop stops in the middle.
 func TestStop(t *testing.T) {
-	for f, in := range map[factcheck.Format]string{
-		factcheck.Attestation:  "{}\n{}\n{}\n",
-		factcheck.ClimateFever: climateLine("1", 3) + "\n" + marker + "\n" + climateLine("2", 3),
-		factcheck.ClaimReview:  "[" + review(`"True"`, "") + "," + review(`"False"`, "") + ",{},{}]",
-	} {
-		total := 0
-		for range factcheck.Read(f, strings.NewReader(in), seeded) {
-			total++
-		}
-		for stop := 1; stop <= total; stop++ {
-			n := 0
-			for range factcheck.Read(f, strings.NewReader(in), seeded) {
-				if n++; n == stop {
-					break
-				}
-			}
-			if n != stop {
-				t.Errorf("%s: %d, want %d of %d", f, n, stop, total)
+	for stop := 1; stop <= 3; stop++ {
+		n := 0
+		for range ingest.Read(strings.NewReader("{}\n{}\n{}\n"), still) {
+			if n++; n == stop {
+				break
 			}
 		}
+		if n != stop {
+			t.Errorf("%d, want %d", n, stop)
+		}
 	}
-}
-
-func dataFile(t testing.TB, name string) string {
-	t.Helper()
-	path, err := datatest.Find("../..", name)
-	if err != nil {
-		t.Skip(err)
-	}
-	return path
 }

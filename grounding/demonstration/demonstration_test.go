@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package factcheck_test
+package demonstration_test
 
 import (
 	"bytes"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/consensus"
-	"github.com/pellucid-mcp/pellucid/grounding/factcheck"
+	"github.com/pellucid-mcp/pellucid/grounding/demonstration"
 )
 
-func TestDemonstration(t *testing.T) {
-	set := factcheck.Demonstration()
-	if !slices.EqualFunc(set, factcheck.Demonstration(), bytes.Equal) {
+var now = time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+
+func TestAttestations(t *testing.T) {
+	set := demonstration.Attestations()
+	if !slices.EqualFunc(set, demonstration.Attestations(), bytes.Equal) {
 		t.Error("not the same each time")
 	}
 	count := map[string]map[string]bool{}
@@ -32,7 +35,13 @@ func TestDemonstration(t *testing.T) {
 	var known []attest.Identity
 	var replaced, stripped, expired int
 	for _, body := range set {
-		a := verified(t, body)
+		a, err := attest.Parse(body, attest.Options{})
+		if err == nil {
+			err = a.Verify(t.Context(), now, attest.DIDKey{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, k := range known {
 			if r := attest.Relate(k, a.Identity()); r != attest.Distinct {
 				t.Errorf("%s: relation %d", a.ID, r)

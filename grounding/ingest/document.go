@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package factcheck
+package ingest
 
 import (
 	"bufio"
@@ -136,7 +136,7 @@ func (l *lines) next() ([]byte, error) {
 			}
 		}
 		if err != nil && err != io.EOF {
-			return nil, fmt.Errorf("factcheck: read: %w", err)
+			return nil, fmt.Errorf("ground: read: %w", err)
 		}
 		if err == io.EOF && len(line) == 0 && !long {
 			return nil, io.EOF
@@ -155,7 +155,7 @@ func (l *lines) next() ([]byte, error) {
 func (l *lines) rest(first []byte) ([]byte, error) {
 	more, err := io.ReadAll(io.LimitReader(l.r, int64(l.most-len(first)+1)))
 	if err != nil {
-		return nil, fmt.Errorf("factcheck: read: %w", err)
+		return nil, fmt.Errorf("ground: read: %w", err)
 	}
 	return append(first, more...), nil
 }
