@@ -3,6 +3,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -51,12 +52,16 @@ func (x *examiner) state() *state.Dir {
 
 // config compiles the configuration, if there is one.
 func (x *examiner) config() (cfg *rules.Rules, refused bool) {
-	path := x.Config
+	path := cmp.Or(x.Config, install.ConfigInForce())
 	if path == "" {
-		path = "pellucid.yaml"
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			x.report.add("config", OK, "none: defaults")
-			return nil, false
+		x.report.add("config", OK, "none: defaults")
+		return nil, false
+	}
+	if own := install.ConfigFile(); own != "" && own != path {
+		if _, err := rules.Load(own, x.Env); err != nil {
+			x.report.add("config", Warning, "pellucid wrap reads %s: %v", terminal.Inline(own), err)
+		} else {
+			x.report.add("config", OK, "pellucid wrap reads %s", terminal.Inline(own))
 		}
 	}
 	cfg, err := rules.Load(path, x.Env)

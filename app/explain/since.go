@@ -148,10 +148,10 @@ func (x *teller) commands(d *ruled) {
 	}
 	kept := x.item != nil || slices.ContainsFunc(x.about, func(t told) bool { return t.st.Kind == ledger.ResultHeld })
 	if d != nil && (d.verdict == "withheld" || d.verdict == "dropped") && !kept && d.shape != "call" {
-		o.Notes = append(o.Notes, "Nothing of the message was kept. To keep such results for a reviewer, name the code under hold in the configuration, or give wrap --hold.")
+		o.Notes = append(o.Notes, "Nothing of the message was kept. To keep such results for a reviewer, name the code under hold in the configuration, or give wrap --set hold=CODE.")
 	}
 	if d != nil && d.removed() {
-		o.Notes = append(o.Notes, "What was removed was not kept. To see it next time, hold such results: hold in the configuration, or --hold of wrap; then pellucid quarantine show prints it.")
+		o.Notes = append(o.Notes, "What was removed was not kept. To see it next time, hold such results: hold in the configuration, or --set hold=CODE of wrap; then pellucid quarantine show prints it.")
 	}
 	if x.st != nil && slices.ContainsFunc(o.Why, func(c Cause) bool { return c.Kind == "policy" || c.Kind == "hold" }) {
 		x.do("Try other rules on what was recorded, before they are in force", "pellucid policy backtest FILE")

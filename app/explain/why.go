@@ -82,7 +82,7 @@ func (x *teller) causeOfItem(it *hold.Item) {
 	case rule == "schema":
 		x.cause("schema", code, "The result was checked against the outputSchema that the tool declares.")
 	case rule == "finding":
-		x.cause("hold", code, "The configuration holds results in which "+code+" is found (hold, or --hold of wrap).")
+		x.cause("hold", code, "The configuration holds results in which "+code+" is found (hold, or --set hold=… of wrap).")
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 // Why an entry is left alone. The texts are constant: they go to a terminal.
 const (
 	already      = "runs behind Pellucid already"
+	whyFormer    = "flags of wrap that are gone became --set"
 	whyFlags     = "runs behind Pellucid already, with other flags of wrap, which stay: change them in its entry"
 	whyOurs      = "its env sets a variable that Pellucid itself reads (PELLUCID_…), such as where its state lies"
 	whyShape     = "its entry does not have the expected form"
@@ -94,7 +95,7 @@ func (e *entry) command(obj *node) string {
 		return whyShape
 	}
 	if d.wrapped(e.v, e.options.Binary) {
-		return already
+		return e.reflag(args)
 	}
 	front := e.front()
 	env := obj.get(d.env)
@@ -126,6 +127,25 @@ func (e *entry) command(obj *node) string {
 	front = append(front, "--", program.str())
 	e.replace(program, quote(e.options.Binary))
 	return e.prepend(obj, program, args, front)
+}
+
+// reflag writes the flags of wrap in an entry that runs behind Pellucid as wrap reads them now.
+func (e *entry) reflag(args *node) string {
+	front := e.dialect.front(e.v)
+	now, changed := withoutFormer(front)
+	all := args.list()
+	if e.dialect.whole {
+		all = all[1:]
+	}
+	if !changed || !args.known() || len(front) > len(all) || slices.ContainsFunc(all[:len(front)], func(n *node) bool { return !n.known() }) {
+		return already
+	}
+	sep := ", "
+	if !args.flow {
+		sep = e.t.newLine(args.start) + "- "
+	}
+	e.edits = append(e.edits, splice{all[0].start, all[len(front)-1].end, []byte(strings.Join(quoted(now), sep))})
+	return whyFormer
 }
 
 // remote puts the server at address behind ours. Headers become variables of the entry: where

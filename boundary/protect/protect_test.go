@@ -331,7 +331,7 @@ func TestFlagsWithoutRecord(t *testing.T) {
 	} {
 		o := options(t)
 		o.Flags = flags
-		path := write(t, `{"mcpServers":{"a":{"command":"pellucid","args":["wrap","--policy","strict","--hold=secret","--","srv","--profile","mcp"]}}}`)
+		path := write(t, `{"mcpServers":{"a":{"command":"pellucid","args":["wrap","--policy","strict","--set","hold=secret","--","srv","--profile","mcp"]}}}`)
 		if c := protect(t, o, path); c.Servers[0].Action != want {
 			t.Errorf("%+v: %+v, want %s", flags, c.Servers[0], want)
 		}

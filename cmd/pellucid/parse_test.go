@@ -53,7 +53,7 @@ func TestParseErrors(t *testing.T) {
 	}{
 		{[]string{"completion", "tcsh"}, `<shell> must be one of "bash","zsh","fish","powershell" but got "tcsh"`},
 		{[]string{"completion"}, `expected "<shell>"`},
-		{[]string{"wrap", "--pins", "some", "--", "x"}, `--pins must be one of "enforce","audit","off" but got "some"`},
+		{[]string{"wrap", "--profile", "some", "--", "x"}, `--profile must be one of "","faithful","mcp" but got "some"`},
 		{[]string{"scrub", "--json", "--jsonl"}, "--json and --jsonl can't be used together"},
 		{[]string{"pins"}, `expected one of "list", "show", "diff", "approve", "block", ...`},
 		{[]string{"store"}, `expected one of "migrate", "backup"`},

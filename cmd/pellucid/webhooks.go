@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
@@ -72,7 +71,7 @@ func (c *webhooksListCmd) Run(e *env) error {
 
 type webhooksTestCmd struct {
 	Name   string `arg:"" help:"Name of the receiver in the configuration."`
-	Config string `short:"c" placeholder:"FILE" completion:"files" help:"Configuration (default: pellucid.yaml in this directory)."`
+	Config string `short:"c" placeholder:"FILE" completion:"files" help:"Configuration (default: pellucid.yaml in this directory, or that of your configuration folder)."`
 }
 
 func (webhooksTestCmd) Help() string {
@@ -81,7 +80,7 @@ receiver has taken it; 2 wrong usage; 3 the configuration is refused; 4 the rece
 }
 
 func (c *webhooksTestCmd) Run(e *env) error {
-	r, err := rules.Load(cmp.Or(c.Config, app.DefaultFile), e.references())
+	r, err := rules.Load(cmp.Or(c.Config, install.ConfigInForce(), install.ConfigName), e.references())
 	if err != nil {
 		return exit.With(exit.Config, fmt.Errorf("webhooks: %w", err))
 	}
