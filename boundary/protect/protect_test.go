@@ -341,7 +341,7 @@ func TestFlagsWithoutRecord(t *testing.T) {
 // TestOwnVariables: an entry cannot say where the program that is put before it keeps its state.
 // What an operator sets in an entry that is behind it stays.
 func TestOwnVariables(t *testing.T) {
-	for _, entry := range []string{`{"command":"srv","env":{"PELLUCID_STATE":"./state"}}`, `{"url":"https://a.example/","env":{"pellucid_db":"x"}}`} {
+	for _, entry := range []string{`{"command":"srv","env":{"XDG_CONFIG_HOME":"."}}`, `{"command":"srv","env":{"HOME":"."}}`, `{"command":"srv","env":{"PELLUCID_STATE":"./state"}}`, `{"url":"https://a.example/","env":{"pellucid_db":"x"}}`} {
 		in := `{"mcpServers":{"a":` + entry + `}}`
 		path := write(t, in)
 		if c := protect(t, options(t), path); c.Servers[0].Why != whyOurs || read(t, path) != in {
