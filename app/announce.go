@@ -41,7 +41,7 @@ func (b *Gateway) announce(addr string) {
 	if r.Console != nil {
 		fmt.Fprintf(w, "  %s/console/   the console", base)
 		if r.Console.Links {
-			fmt.Fprint(w, "; pellucid console link --url "+base+b.flag+" signs you in")
+			fmt.Fprint(w, "; pellucid console --link --url "+base+b.flag+" signs you in")
 		}
 		fmt.Fprintln(w)
 	}

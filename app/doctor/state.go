@@ -44,10 +44,24 @@ func (x *examiner) state() *state.Dir {
 		x.report.add("key", Failed, "%v", err)
 	} else if given {
 		x.report.add("key", OK, "given by %s, as to every replica", install.KeyVar)
+		x.keyIDs(dir)
 	} else {
 		x.report.add("key", OK, "for its owner alone: back it up, fences cannot be checked without it")
+		x.keyIDs(dir)
 	}
 	return dir
+}
+
+// keyIDs names the keys of the installation, which keys rotate replaces and retires.
+func (x *examiner) keyIDs(dir *state.Dir) {
+	keys, err := install.Keys(dir)
+	if err != nil {
+		x.report.add("key", Failed, "%v", err)
+		return
+	}
+	for i, k := range keys {
+		x.report.add("key", OK, "%s %s", k.ID(), map[bool]string{true: "is the current one", false: "is a previous one"}[i == 0])
+	}
 }
 
 // config compiles the configuration, if there is one.

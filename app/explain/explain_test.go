@@ -142,7 +142,7 @@ func TestOf(t *testing.T) {
 		"an index":         {"4", flagged, []string{"<- asked for"}, nil},
 		"the guard":        {guarded.String(), guarded, []string{"A model proposed a call", "wait for a reviewer", "asked the model again", "quarantine release --remember 30d", "--identity file:KEY --db x.db", "quarantine revoke", "It led to block", "ccr replay /state/guard/"}, nil},
 		"a hijack":         {hijack.String(), guarded, []string{"took control of a model", "<- asked for"}, nil},
-		"a block":          {blocked.String(), blocked, []string{"A block of this tool is in force", "quarantine lift", "names this evidence id"}, nil},
+		"a block":          {blocked.String(), blocked, []string{"A block of this tool is in force", "quarantine revoke", "names this evidence id"}, nil},
 		"a pin":            {unapproved.String(), unapproved, []string{"The pin of it is pending now, decided by \"bob\"", "pellucid pins diff files"}, nil},
 		"an orphan":        {orphan.String(), orphan, []string{"The held item expired", "of which nothing is kept"}, nil},
 		"a refused call":   {call.String(), call, []string{"The client called tool write", "refused this call", "Rule no-writes"}, []string{"Nothing of the message was kept"}},
@@ -150,7 +150,7 @@ func TestOf(t *testing.T) {
 		"a held prompt":    {heldPrompt.String(), heldPrompt, []string{"The client sent a request (prompts/get) for server files.", "waits for a reviewer", "an error with a constant text"}, []string{"called", "to the client", "--set hold"}},
 		"a list":           {list.String(), list, []string{"2 items were left out of it: a reviewer has not approved this version.", "the list without what was left out", "pellucid pins diff files"}, []string{"Text was removed", "profile faithful", "hold such results"}},
 		"a scrubbed list":  {both.String(), both, []string{"1 item was left out of it", "Text was removed", "profile faithful"}, nil},
-		"a rejection":      {rejected.String(), rejected, []string{"The check refused what", "pellucid pins show files"}, []string{"pins diff"}},
+		"a rejection":      {rejected.String(), rejected, []string{"The check refused what", "pellucid pins list --items files"}, []string{"pins diff"}},
 		"a dropped notice": {dropped.String(), dropped, []string{"Server files sent a notification", "got nothing of it", "not acceptable MCP"}, nil},
 		"a configuration":  {first.String(), first, []string{"A configuration took effect."}, nil},
 	} {

@@ -141,7 +141,7 @@ func (x *teller) commands(d *ruled) {
 	}
 	for _, c := range o.Why {
 		if c.Kind == "pin" && x.st != nil && x.st.Kind == ledger.SurfaceRejected {
-			x.do("See why the check refused it, with code and place", "pellucid pins show "+c.Name)
+			x.do("See why the check refused it, with code and place", "pellucid pins list --items "+c.Name)
 		} else if c.Kind == "pin" {
 			x.do("See what the server changed, and approve or block it", "pellucid pins diff "+c.Name)
 		}
@@ -160,8 +160,8 @@ func (x *teller) commands(d *ruled) {
 		x.plain("Compute the verdict of the guard again from its statement", "pellucid ccr replay "+terminal.ShellWord(filepath.Join(x.src.Guard, id+".json")))
 	}
 	if x.st != nil {
-		x.do("Prove that the record stands in the log", "pellucid ledger prove "+id)
-		x.do("Give all of it to another person in one file, with its proofs", "pellucid ledger case "+id+" -o case.json")
+		x.do("Prove that the record stands in the log", "pellucid explain --proof "+id)
+		x.do("Give all of it to another person in one file, with its proofs", "pellucid explain --case case.json "+id)
 	} else if x.journal != nil {
 		o.Notes = append(o.Notes, "No ledger has this decision, so nothing proves it. To have one: evidence: {mode: best-effort} in the configuration, or --evidence best-effort of wrap.")
 	}

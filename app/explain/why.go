@@ -180,7 +180,7 @@ func (x *teller) causeOfBlock(ctx context.Context) {
 			x.out.Since = append(x.out.Since, step)
 		}
 		if !ended {
-			x.do("End the block of this "+b.Scope+" before "+b.Until, "pellucid quarantine lift "+b.ID)
+			x.do("End the block of this "+b.Scope+" before "+b.Until, "pellucid quarantine revoke "+b.ID)
 		}
 		if !slices.Contains(x.out.Found, "blocks") {
 			x.out.Found = append(x.out.Found, "blocks")

@@ -20,9 +20,7 @@ import (
 type ccrCmd struct {
 	Analyze   ccrAnalyzeCmd   `cmd:"" help:"Find the piece of a saved context that took control of the model."`
 	Calibrate ccrCalibrateCmd `cmd:"" help:"Measure how reliably a model repeats itself."`
-	Replay    ccrReplayCmd    `cmd:"" help:"Compute the verdict of a record again, byte for byte, without a model."`
-	Verify    ccrVerifyCmd    `cmd:"" help:"Check the log that holds the records, as ledger verify does."`
-	Rerun     ccrRerunCmd     `cmd:"" help:"Ask the model every question of a record again."`
+	Replay    ccrReplayCmd    `cmd:"" help:"Compute the verdict of a record again, byte for byte, without a model; or ask the model again."`
 	Bench     ccrBenchCmd     `cmd:"" help:"Measure the method on recorded runs and simulated models, beside published methods."`
 }
 
@@ -94,8 +92,6 @@ func (m *ccrModel) known(ctx context.Context, e *env, q *analysis.Question) erro
 	}
 	return errors.Join(q.Base(ctx, client), done())
 }
-
-func (m *ccrModel) validate() error { return m.check(false) }
 
 // check looks who answers. optional: the answer may be known.
 func (m *ccrModel) check(optional bool) error {

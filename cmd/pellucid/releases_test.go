@@ -29,10 +29,10 @@ const releases = "testdata/releases"
 
 // releaseReports are the verbs whose JSON is kept of each release; $ID is a held result.
 var releaseReports = map[string]string{
-	"version": "version --json", "pins-list": "pins list --json", "pins-show": "pins show --json demo",
+	"version": "version --json", "pins-list": "pins list --json", "pins-show": "pins list --items --json demo",
 	"quarantine-list": "quarantine list --json", "quarantine-show": "quarantine show --json $ID",
 	"ledger-show": "ledger show --json", "ledger-verify": "ledger verify --json", "store-migrate": "store migrate --json",
-	"doctor": "doctor --json", "scrub": "scrub --json input.txt", "href": "href --json https://example.com/a",
+	"doctor": "doctor --json", "scrub": "scrub --json input.txt", "href": "scrub --json --uri https://example.com/a",
 }
 
 // An installation is a state directory, and a folder in which verbs run.
