@@ -5,6 +5,7 @@ package app
 import (
 	"fmt"
 
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -16,7 +17,7 @@ func (b *Gateway) announce(addr string) {
 		base = r.PublicURL
 	}
 	if b.src.path == "" {
-		fmt.Fprint(w, "No "+DefaultFile+" here, so this is a demonstration: a server whose tools return poisoned\n"+
+		fmt.Fprint(w, "No "+install.ConfigName+" here, so this is a demonstration: a server whose tools return poisoned\n"+
 			"and honest text, behind the boundary; one that hides text in the description of a tool, which is withheld;\n"+
 			"and the grounding adapter with its demonstration set.\n")
 	} else {
@@ -40,7 +41,7 @@ func (b *Gateway) announce(addr string) {
 	if r.Console != nil {
 		fmt.Fprintf(w, "  %s/console/   the console", base)
 		if r.Console.Links {
-			fmt.Fprint(w, "; pellucid console link --url "+base+b.flag+" signs you in")
+			fmt.Fprint(w, "; pellucid console --link --url "+base+b.flag+" signs you in")
 		}
 		fmt.Fprintln(w)
 	}
@@ -52,7 +53,7 @@ func (b *Gateway) announce(addr string) {
 	if b.src.path == "" {
 		fmt.Fprintf(w, "  look   npx @modelcontextprotocol/inspector --cli %s/mcp --transport http \\\n"+
 			"           --method tools/call --tool-name demo_read_ticket\n"+
-			"  next   write a %s (docs/gateway.md), or run `pellucid protect` for your desktop clients\n", base, DefaultFile)
+			"  next   write a %s (docs/gateway.md), or run `pellucid protect` for your desktop clients\n", base, install.ConfigName)
 	}
 	fmt.Fprint(w, "  end    Ctrl-C\n")
 }

@@ -51,7 +51,7 @@ func TestUpConsole(t *testing.T) {
 	g := apptest.Start(t, "version: 1\nconsole: {}\n", nil)
 	jar, _ := cookiejar.New(nil)
 	c := &http.Client{Jar: jar}
-	if r, body := browse(t, c, "GET", g.Base+"/console", nil); r.StatusCode != http.StatusUnauthorized || !strings.Contains(body, "pellucid console link") {
+	if r, body := browse(t, c, "GET", g.Base+"/console", nil); r.StatusCode != http.StatusUnauthorized || !strings.Contains(body, "pellucid console --link") {
 		t.Errorf("without a session: %d", r.StatusCode)
 	}
 	s, err := storage.Open(t.Context(), filepath.Join(os.Getenv("PELLUCID_STATE"), "pellucid.db"), storage.Options{})
@@ -119,11 +119,11 @@ func TestUpConsole(t *testing.T) {
 func TestUpCommands(t *testing.T) {
 	at := filepath.Join(t.TempDir(), "other.db")
 	g := apptest.Start(t, "version: 1\nconsole: {}\nstore: file:"+at+"\n", nil)
-	if want := "pellucid console link --url " + g.Base + " --db " + at + " signs you in"; !strings.Contains(g.Log.String(), want) {
+	if want := "pellucid console --link --url " + g.Base + " --db " + at + " signs you in"; !strings.Contains(g.Log.String(), want) {
 		t.Errorf("it prints no %q: %s", want, g.Log)
 	}
 	for path, want := range map[string]string{"/console/login": "", "/console/link?t=" + strings.Repeat("A", 43): "This link was used"} {
-		if _, body := browse(t, http.DefaultClient, "GET", g.Base+path, nil); !strings.Contains(body, want) || !strings.Contains(body, "pellucid console link --url "+g.Base+" --db "+at+"<") {
+		if _, body := browse(t, http.DefaultClient, "GET", g.Base+path, nil); !strings.Contains(body, want) || !strings.Contains(body, "pellucid console --link --url "+g.Base+" --db "+at+"<") {
 			t.Errorf("%s: %s", path, body)
 		}
 	}

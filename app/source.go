@@ -11,9 +11,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 )
 
-// DefaultFile is the file that is read where none is named.
-const DefaultFile = "pellucid.yaml"
-
 // Source is where rules come from.
 type Source struct {
 	path string // absolute; "": the demonstration

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -31,7 +32,6 @@ type WrapOptions struct {
 	Database install.Database // where the store is, if one is needed; pins are there too where it is named
 	Called   string           // what people call the server
 	Login    string           // what pellucid login calls it, as a word of a shell
-	Hold     bool             // keep results that are withheld
 	// Unread waits until the client no longer reads what it gets, or ctx ends, and says which; nil: that is not
 	// watched. It is called once the client has closed its side.
 	Unread func(ctx context.Context) bool
@@ -71,8 +71,8 @@ func OpenWrap(r *rules.Rules, o WrapOptions) (_ *Wrap, err error) {
 	if err != nil {
 		return nil, err
 	}
-	n := needs{database: o.Database, store: o.Database != "", hold: o.Hold, decides: r.Policy != nil, poll: install.PollSeldom}
-	if len(s.Tool("").Classifiers) > 0 {
+	n := needs{database: o.Database, store: o.Database != "", hold: holds(r), decides: r.Policy != nil, poll: install.PollSeldom}
+	if slices.ContainsFunc(s.All(), func(t *rules.Tool) bool { return len(t.Classifiers) > 0 }) {
 		n.judges = &wrapJudges
 		if _, err := w.setJudges(r); err != nil {
 			return nil, exit.With(exit.Config, err)
@@ -101,6 +101,18 @@ func OpenWrap(r *rules.Rules, o WrapOptions) (_ *Wrap, err error) {
 		return nil, exit.With(exit.Usage, fmt.Errorf("wrap: the review: %w", err))
 	}
 	return w, nil
+}
+
+// holds reports whether results are kept that are withheld: where something may hold them, and
+// where records are.
+func holds(r *rules.Rules) bool {
+	if r.Policy != nil || r.Reviewers != nil || r.Evidence.Mode != rules.NoEvidence {
+		return true
+	}
+	return slices.ContainsFunc(r.Servers[0].All(), func(t *rules.Tool) bool {
+		enforced := func(name string) bool { return r.Classifiers[name].Mode == policy.Enforce }
+		return len(t.Rule.Hold) > 0 || len(t.Rule.Capture.Of) > 0 || !t.Rule.PassUnverifiable || slices.ContainsFunc(t.Classifiers, enforced)
+	})
 }
 
 // keepSwept keeps the queue swept until sweeps is called.

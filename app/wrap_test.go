@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -22,37 +21,39 @@ func TestOpenWrap(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
-		name  string
-		base  *rules.Rules
-		pins  policy.Mode
-		mode  rules.Recording
-		judge bool
-		opt   WrapOptions
-		want  string // what is open
-		files string // of the state directory
+		name     string
+		policy   *rules.Policy
+		settings string // PATH=VALUE, apart by spaces
+		want     string // what is open
+		files    string // of the state directory
 	}{
-		{"nothing", nil, policy.Off, rules.NoEvidence, false, WrapOptions{}, "journal", "decisions.jsonl install.key"},
-		{"pins", nil, policy.Enforce, rules.NoEvidence, false, WrapOptions{}, "journal pins", "decisions.jsonl install.key"},
-		{"a queue", nil, policy.Off, rules.NoEvidence, false, WrapOptions{Hold: true}, "journal queue store", "decisions.jsonl install.key pellucid.db"},
-		{"a ledger", nil, policy.Enforce, rules.BestEffort, false, WrapOptions{}, "pins records store", "install.key pellucid.db"},
-		{"a ledger that is required", nil, policy.Off, rules.Required, false, WrapOptions{}, "records requires store", "install.key pellucid.db"},
-		{"a policy", standard, policy.Off, rules.NoEvidence, false, WrapOptions{}, "journal policy", "decisions.jsonl install.key"},
-		{"a policy and a ledger", standard, policy.Off, rules.BestEffort, false, WrapOptions{}, "policy records store", "install.key pellucid.db"},
-		{"classifiers", nil, policy.Off, rules.NoEvidence, true, WrapOptions{}, "classifiers journal", "decisions.jsonl install.key"},
+		{"nothing", nil, "admission.pins=off", "journal", "decisions.jsonl install.key"},
+		{"pins", nil, "", "journal pins", "decisions.jsonl install.key"},
+		{"a queue", nil, "admission.pins=off hold=hidden-tag", "journal queue store", "decisions.jsonl install.key pellucid.db"},
+		{"a queue of one tool", nil, "admission.pins=off tools.a.hold=hidden-tag", "journal queue store", "decisions.jsonl install.key pellucid.db"},
+		{"a queue of what is captured", nil, "admission.pins=off capture=received capture_of=changed", "journal queue store", "decisions.jsonl install.key pellucid.db"},
+		{"a ledger", nil, "evidence.mode=best-effort", "pins queue records store", "install.key pellucid.db"},
+		{"a ledger that is required", nil, "admission.pins=off evidence.mode=required", "queue records requires store", "install.key pellucid.db"},
+		{"a policy", standard.Policy, "admission.pins=off", "journal policy queue store", "decisions.jsonl install.key pellucid.db"},
+		{"a policy and a ledger", standard.Policy, "admission.pins=off evidence.mode=best-effort", "policy queue records store", "install.key pellucid.db"},
+		{"classifiers", nil, "admission.pins=off classify=local", "classifiers journal", "decisions.jsonl install.key"},
+		{"classifiers that hold", nil, "admission.pins=off classify=local classifiers.local.provider=local classifiers.local.mode=enforce", "classifiers journal queue store", "decisions.jsonl install.key pellucid.db"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			t.Setenv("PELLUCID_STATE", dir)
 			t.Setenv("PELLUCID_INSTALL_KEY", "")
-			var tool rules.Tool
-			if tt.judge {
-				tool.Classifiers = []string{rules.Local}
+			one := rules.One{Name: "one", Command: true, Policy: tt.policy}
+			for spec := range strings.FieldsSeq(tt.settings) {
+				path, value, _ := strings.Cut(spec, "=")
+				one.Settings = append(one.Settings, rules.Setting{Flag: "--set", Path: path, Value: value})
 			}
-			s := rules.Server{Name: "one", Command: []string{"server"}, Admission: rules.Admission{Pins: tt.pins}}
-			r := rules.Sole(tt.base, s, tool)
-			r.Evidence.Mode = tt.mode
-			tt.opt.Log = slog.New(slog.DiscardHandler)
-			w, err := OpenWrap(r, tt.opt)
+			r, _, err := rules.LoadOne("", rules.Options{}, one)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Servers[0].Command = []string{"server"}
+			w, err := OpenWrap(r, WrapOptions{Log: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -319,7 +319,7 @@ func TestAdmissionReload(t *testing.T) {
 	}
 }
 
-// TestAdmissionWrap: wrap --pins checks its one server too, and what differs the next
+// TestAdmissionWrap: wrap checks its one server too, and what differs the next
 // time is held until a person approves it.
 func TestAdmissionWrap(t *testing.T) {
 	t.Parallel()
@@ -331,7 +331,7 @@ func TestAdmissionWrap(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := func() *session {
-		return start(t, in.command("--name", "a", "--pins", "enforce", "--env", adversaryVariable+"="+string(a), "--", self, m))
+		return start(t, in.command("--name", "a", "--set", "admission.pins=enforce", "--env", adversaryVariable+"="+string(a), "--", self, m))
 	}
 	list := func(s *session) (names []string) {
 		for name := range named(t, s.result("tools/list", `{}`), "") {
@@ -367,7 +367,7 @@ func TestAdmissionWrap(t *testing.T) {
 
 	// Instructions with hidden text are withheld; what is hidden in no item rejects the server.
 	b := func() *session {
-		return start(t, in.command("--name", "b", "--pins", "enforce", "--env", adversaryVariable+"="+string(a), "--", self, m, "b"))
+		return start(t, in.command("--name", "b", "--set", "admission.pins=enforce", "--env", adversaryVariable+"="+string(a), "--", self, m, "b"))
 	}
 	a.say(t, words{Instructions: hiddenWords, Tools: good.Tools})
 	s = b()

@@ -90,7 +90,7 @@ type way struct {
 // starts. The suite's client has no stdio, so that the front of `wrap` is driven by
 // `up` as its client.
 func (in *install) ways(url string, argv []string) []way {
-	wrap := append([]string{in.bin, "wrap", "--name", "inner", "--dangerously-allow-sampling", "--"}, argv...)
+	wrap := append([]string{in.bin, "wrap", "--name", "inner", "--set", "dangerously_allow_sampling=true", "--"}, argv...)
 	return []way{
 		{"HTTP, up, HTTP", "url: " + url, toServer},
 		{"HTTP, up, stdio", "command: " + yamlCommand(argv), overPipes},

@@ -49,7 +49,7 @@ type visitor struct {
 // visit signs in by a one-time link.
 func (in *install) visit(b *testing.B, base string) *visitor {
 	b.Helper()
-	cmd := exec.Command(in.bin, "console", "link", "--url", base)
+	cmd := exec.Command(in.bin, "console", "--link", "--url", base)
 	cmd.Env = in.env()
 	said, err := cmd.CombinedOutput()
 	m := regexp.MustCompile(`\S+/console/link\?t=([\w-]+)`).FindSubmatch(said)

@@ -98,7 +98,7 @@ func TestDescribedServer(t *testing.T) {
 	if list := string(s.result("tools/list", `{}`)); strings.Contains(list, "poisoned") || !strings.Contains(list, "honest") {
 		t.Errorf("listed: %s", list)
 	}
-	if diff := w.says(t, "pins", "show"); !strings.Contains(diff, "poisoned") || !strings.Contains(diff, "pending") {
+	if diff := w.says(t, "pins", "list", "--items"); !strings.Contains(diff, "poisoned") || !strings.Contains(diff, "pending") {
 		t.Errorf("pins: %s", diff)
 	}
 

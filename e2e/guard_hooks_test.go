@@ -100,19 +100,19 @@ func TestGuardHooks(t *testing.T) {
 				t.Errorf("held: %v, want %v", got, held)
 			}
 			waittest.Until(t, "trust", func() bool {
-				out, _ := in.verb("trust", "show", "--json").Output() // there may be no log yet
+				out, _ := in.verb("trust", "--json").Output() // there may be no log yet
 				return bytes.Contains(out, []byte(`"server":"mail"`))
 			})
-			if scores := in.says(t, "trust", "show"); !lower(t, in.says(t, "trust", "show", "--json"), "mail", "notes") {
+			if scores := in.says(t, "trust"); !lower(t, in.says(t, "trust", "--json"), "mail", "notes") {
 				t.Errorf("the source has not lost trust:\n%s", scores)
 			}
 			in.checkEvidence(t, id)
-			if blocks := in.says(t, "quarantine", "blocks", "--json"); held[0] {
+			if blocks := in.says(t, "quarantine", "list", "--of", "blocks", "--json"); held[0] {
 				var b struct{ ID, Scope, Server, Evidence string }
 				if json.Unmarshal([]byte(blocks), &b) != nil || b.Scope != scope || b.Server != "mail" || b.Evidence != id {
 					t.Fatalf("%s", blocks)
 				}
-				in.says(t, "quarantine", "lift", "--by", "ann", b.ID)
+				in.says(t, "quarantine", "revoke", "--by", "ann", b.ID)
 				waittest.Until(t, "delivered again", func() bool { return !isHeld("mail", guardAttack) })
 				waittest.Until(t, "both in the ledger", func() bool {
 					log := in.says(t, "ledger", "show", "--json", "--kind", "counterfactual")

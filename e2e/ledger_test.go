@@ -198,7 +198,7 @@ servers:
 		t.Errorf("what is held can be read: %s", show)
 	}
 
-	proof := []byte(in.says(t, "ledger", "prove", id)) // waits until it is integrated
+	proof := []byte(in.says(t, "explain", "--proof", id)) // waits until it is integrated
 	keys := strings.TrimSpace(in.says(t, "ledger", "checkpoint", "--keys"))
 	key, err := ledger.ParseKey(keys)
 	if err != nil {
@@ -302,7 +302,7 @@ func checksum(t *testing.T, l httpLog, c *ledger.OpenedCheckpoint, index int64, 
 func (in *install) distrust(t *testing.T, s *httpSession, id string) {
 	at := time.Now().UTC().Format(time.RFC3339)
 	calm := func() string {
-		for line := range strings.Lines(in.says(t, "trust", "show", "--at", at)) {
+		for line := range strings.Lines(in.says(t, "trust", "--at", at)) {
 			if strings.HasSuffix(line, "calm/read\n") {
 				return line
 			}
@@ -317,7 +317,7 @@ func (in *install) distrust(t *testing.T, s *httpSession, id string) {
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatalf("the gateway does not learn that a person has denied a result of the tool: %s", in.says(t, "trust", "show"))
+			t.Fatalf("the gateway does not learn that a person has denied a result of the tool: %s", in.says(t, "trust"))
 		}
 	}
 	if after := calm(); before == "" || after != before {
@@ -340,12 +340,12 @@ func (in *install) replayed(t *testing.T, cmd *exec.Cmd, keys string) {
 	if said, holds := second(t, "log", out, keys); !holds {
 		t.Errorf("the second verifier: %s", said)
 	}
-	shown := in.says(t, "trust", "show", "--json", "--at", at)
-	replayed := in.says(t, "trust", "replay", "--json", "--at", at, out)
+	shown := in.says(t, "trust", "--json", "--at", at)
+	replayed := in.says(t, "trust", "--replay", "--json", "--at", at, out)
 	if shown != replayed || !strings.Contains(shown, `"tool":"read"`) {
 		t.Errorf("the gateway's scores are\n%s\nand the export gives\n%s", shown, replayed)
 	}
-	in.says(t, "trust", "replay") // holds the snapshot that the gateway has left against the log
+	in.says(t, "trust", "--replay") // holds the snapshot that the gateway has left against the log
 	if would := in.says(t, "ledger", "show", "--json", "--kind", "policy-decided"); !strings.Contains(would, `"reason":"would","rule":"policy:watched"`) {
 		t.Errorf("what a rule would have done is not recorded: %s", would)
 	}

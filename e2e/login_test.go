@@ -246,7 +246,7 @@ func agreeInChromium(t *testing.T) func(address, code string) {
 func (in *install) greet(t *testing.T, url string) (string, error) {
 	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil)
-	session, err := client.Connect(soon(t), &mcp.CommandTransport{Command: in.command("--url", url, "--pins", "off"), TerminateDuration: 15 * time.Second}, nil)
+	session, err := client.Connect(soon(t), &mcp.CommandTransport{Command: in.command("--url", url, "--set", "admission.pins=off"), TerminateDuration: 15 * time.Second}, nil)
 	if err != nil {
 		return "", err
 	}
@@ -345,7 +345,7 @@ func TestLoginRenews(t *testing.T) {
 	for range 4 {
 		work.Go(func() {
 			client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil)
-			session, err := client.Connect(soon(t), &mcp.CommandTransport{Command: in.command("--url", r.url, "--pins", "off"), TerminateDuration: 15 * time.Second}, nil)
+			session, err := client.Connect(soon(t), &mcp.CommandTransport{Command: in.command("--url", r.url, "--set", "admission.pins=off"), TerminateDuration: 15 * time.Second}, nil)
 			if err != nil {
 				t.Error(err)
 				return
@@ -395,7 +395,7 @@ func TestLoginUp(t *testing.T) {
 // constant text.
 func TestLoginWanted(t *testing.T) {
 	in, r := newInstall(t), newRemote(t, 3600)
-	cmd := in.command("--url", r.url, "--pins", "off")
+	cmd := in.command("--url", r.url, "--set", "admission.pins=off")
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil)

@@ -182,7 +182,7 @@ func newInstall(t testing.TB) *install {
 }
 
 func (in *install) env() []string {
-	return append(os.Environ(), "PELLUCID_STATE="+in.state)
+	return append(os.Environ(), "PELLUCID_STATE="+in.state, "XDG_CONFIG_HOME="+in.state)
 }
 
 // command is `pellucid wrap ARG…`.

@@ -110,7 +110,7 @@ func TestPythonServer(t *testing.T) {
 				t.Errorf("the check was refused %d times, want %d", n, tt.refused)
 			}
 			for _, pins := range []string{"enforce", "off"} {
-				adds(t, connect(t, in.command("--name", "py", "--pins", pins, "--url", at)).ClientSession, "add")
+				adds(t, connect(t, in.command("--name", "py", "--set", "admission.pins="+pins, "--url", at)).ClientSession, "add")
 			}
 		})
 	}

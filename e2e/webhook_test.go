@@ -93,7 +93,7 @@ func TestWebhooks(t *testing.T) {
 	}
 	// A message that is being sent when its process dies is tried again only after minutes.
 	waittest.Until(t, "late was tried", func() bool {
-		out, _, _ := in.run(t, "webhooks", "list", "--json")
+		out, _, _ := in.run(t, "webhooks", "--json")
 		return strings.Contains(out, `"failure"`)
 	})
 	cmd.Process.Kill()
@@ -106,7 +106,7 @@ func TestWebhooks(t *testing.T) {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, said, code := in.run(t, "webhooks", "test", "late", "-c", file); code != 0 {
+	if out, said, code := in.run(t, "webhooks", "--test", "late", "-c", file); code != 0 {
 		t.Errorf("webhooks test: %d: %s%s", code, out, said)
 	}
 	in.serveUp(t, config)
@@ -129,7 +129,7 @@ func TestWebhooks(t *testing.T) {
 	if all := toldAt(t, "http://127.0.0.1:"+late+"/"); len(all) == 0 || all[0].Body.Type != "test" {
 		t.Errorf("%+v", all)
 	}
-	waittest.Until(t, "nothing waits", func() bool { out, _, code := in.run(t, "webhooks", "list", "--json"); return code == 0 && out == "" })
+	waittest.Until(t, "nothing waits", func() bool { out, _, code := in.run(t, "webhooks", "--json"); return code == 0 && out == "" })
 }
 
 func exists(path string) bool {

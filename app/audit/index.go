@@ -43,7 +43,7 @@ func (r *IndexReport) Write(w io.Writer) error {
 			terminal.Thousands(int(r.Indexed)), terminal.Thousands(int(r.Records)), terminal.Thousands(int(n)))
 	}
 	if r.KeyMissing {
-		text += "Some records are not found by a principal or a digest, since the key of the installation was retired: pellucid ledger index --rebuild.\n"
+		text += "Some records are not found by a principal or a digest, since the key of the installation was retired: pellucid ledger show --rebuild.\n"
 	}
 	_, err := io.WriteString(w, text)
 	return err

@@ -130,7 +130,7 @@ func (q *Query) search(ctx context.Context, l *storage.Ledger) ([]sequence.Entry
 	var indices []int64
 	err = l.View(ctx, func(v *storage.View) error {
 		if v.Status.KeyMissing && (q.Filter.Principal != ledger.Digest{} || q.Filter.By != ledger.Digest{} || q.Filter.Digest != ledger.Digest{}) {
-			q.say("Some records were indexed with a key that was retired: pellucid ledger index --rebuild finds them again.\n")
+			q.say("Some records were indexed with a key that was retired: pellucid ledger show --rebuild finds them again.\n")
 		}
 		for {
 			list, err := v.List(&q.Filter, page)

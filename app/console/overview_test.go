@@ -186,7 +186,7 @@ func TestOverviewParts(t *testing.T) {
 			t.Errorf("%s: the list has not %s records", name, want)
 		}
 	}
-	contains(t, "trust", body, `<a href="/console/servers/mail"><bdi dir="ltr">mail</bdi></a></th><td class="n">0.310</td><td class="n">0.500</td>`, "more servers: pellucid trust show")
+	contains(t, "trust", body, `<a href="/console/servers/mail"><bdi dir="ltr">mail</bdi></a></th><td class="n">0.310</td><td class="n">0.500</td>`, "more servers: pellucid trust")
 	contains(t, "latency", body, `4,812</td><td class="n">12 ms</td><td class="n">1.8 s`, `7</td><td class="n">0.1 ms</td><td class="n">540.0 s`)
 	g.as(Person{ID: "rob", Role: Viewer, Servers: []string{"mail"}})
 	_, body = g.get("overview")

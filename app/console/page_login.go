@@ -82,7 +82,7 @@ func (c *Console) linkCommand(q *request) string {
 	if base == "" {
 		base = "http://" + q.Host
 	}
-	return "pellucid console link --url " + terminal.ShellWord(base) + c.opt.Flag
+	return "pellucid console --link --url " + terminal.ShellWord(base) + c.opt.Flag
 }
 
 // noGrant is the state of a person who is known and has no role.
@@ -99,5 +99,5 @@ func tooMany() state {
 // noRoom is the state of a person for whom no session is left.
 func noRoom() state {
 	return state{status: http.StatusServiceUnavailable, title: "No session is left", says: "Other people have all the sessions that there may be. You are not signed in.",
-		why: "Sessions end when they are not used. An operator sees and ends them by this command:", command: "pellucid console sessions list", stored: true, kind: "held"}
+		why: "Sessions end when they are not used. An operator sees and ends them by this command:", command: "pellucid console --sessions", stored: true, kind: "held"}
 }

@@ -125,8 +125,8 @@ func (c *Console) record1(q *request) answer {
 	row := index.RowOf(e.Index, st, e.Opening)
 	v := recordView{ID: marked.Identifier(st.ID.String()), RawID: marked.Spelled(st.ID.String()), Row: newRecordRow(&row),
 		Script: c.files.path("proof.js"), Proof: pathTo(findPath + "/" + st.ID.String() + "/proof"),
-		Same: marked.Spelled("pellucid ledger prove " + st.ID.String() + c.opt.Flag + " | pellucid ledger verify --proof /dev/stdin --key KEY"),
-		Case: marked.Spelled("pellucid ledger case " + st.ID.String() + " -o case.json" + c.opt.Flag)}
+		Same: marked.Spelled("pellucid explain --proof " + st.ID.String() + c.opt.Flag + " | pellucid ledger verify --proof /dev/stdin --key KEY"),
+		Case: marked.Spelled("pellucid explain --case case.json " + st.ID.String() + c.opt.Flag)}
 	if c.opt.Case != nil && q.who.Decides(st.Server) {
 		v.Export = pathTo(findPath + "/" + st.ID.String() + "/case")
 	}

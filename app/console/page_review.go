@@ -151,7 +151,7 @@ func (c *Console) review(q *request) answer {
 }
 
 func noQueue() answer {
-	s := missing("Review", "Results are not held here.", "A gateway and pellucid wrap --quarantine keep what they withhold, and it is decided about on this page.", "pellucid quarantine list")
+	s := missing("Review", "Results are not held here.", "A gateway and pellucid wrap with evidence keep what they withhold, and it is decided about on this page.", "pellucid quarantine list")
 	s.stored = true
 	return s
 }

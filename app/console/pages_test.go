@@ -138,7 +138,7 @@ func TestCommandsNameTheStore(t *testing.T) {
 			}
 		}
 	}
-	for _, command := range []string{"pellucid ledger show", "pellucid ledger case", "pellucid ledger checkpoint", "pellucid quarantine list", "pellucid pins list", "pellucid policy backtest"} {
+	for _, command := range []string{"pellucid ledger show", "pellucid explain --case", "pellucid ledger checkpoint", "pellucid quarantine list", "pellucid pins list", "pellucid policy backtest"} {
 		if !seen[command] {
 			t.Errorf("no page has %s", command)
 		}

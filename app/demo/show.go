@@ -62,7 +62,7 @@ func Play(ctx context.Context, self string, report func(Played)) (err error) {
 		return err
 	}
 	defer direct.Close()
-	wrapped, err := connect(ctx, dir, append([]string{self, "wrap", "--log-level=warn", "--pins=off", "--name", Server, "--"}, serve...))
+	wrapped, err := connect(ctx, dir, append([]string{self, "wrap", "--log-level=warn", "--set=admission.pins=off", "--name", Server, "--"}, serve...))
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 
 // Options say what to look at.
 type Options struct {
-	Config string           // the configuration; "": pellucid.yaml, if there is one
+	Config string           // the configuration; "": install.ConfigInForce
 	DB     install.Database // the store; "": that of the configuration, else those that there are
 	Env    rules.Options    // how references of the configuration are resolved
 	Getenv func(string) string

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
@@ -13,6 +14,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/listen"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // port says who listens where the gateway would.
@@ -76,11 +78,14 @@ func (x *examiner) clients(dir *state.Dir) {
 			x.report.add(t.Client, Warning, "%v", err)
 			continue
 		}
-		protected, total := change.Count(protect.Already), len(change.Servers)
+		former := change.Count(protect.Updated)
+		protected, total := change.Count(protect.Already)+former, len(change.Servers)
 		says := fmt.Sprintf("%d of %s behind the boundary: %s", protected, terminal.Plural(total, "server"), t.Path)
 		switch {
 		case total == 0:
 			x.report.add(t.Client, OK, "no servers: %s", t.Path)
+		case former > 0:
+			x.report.add(t.Client, Warning, "%s: wrap no longer has flags that %s: run pellucid protect", says, formerOf(change))
 		case change.Count(protect.Wrapped) > 0:
 			x.report.add(t.Client, Warning, "%s: run pellucid protect", says)
 		case protected < total:
@@ -89,4 +94,18 @@ func (x *examiner) clients(dir *state.Dir) {
 			x.report.add(t.Client, OK, "%s", says)
 		}
 	}
+}
+
+// formerOf names the servers whose entries have flags that wrap no longer has.
+func formerOf(change *protect.Change) string {
+	var names []string
+	for _, s := range change.Servers {
+		if s.Action == protect.Updated {
+			names = append(names, finding.Quote(s.Name))
+		}
+	}
+	if len(names) > maxNamed {
+		names = append(names[:maxNamed], "others")
+	}
+	return strings.Join(names, ", ") + map[bool]string{true: " has", false: " have"}[len(names) == 1]
 }

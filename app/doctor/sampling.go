@@ -39,7 +39,7 @@ func (x *examiner) sampling(ctx context.Context, dir *state.Dir) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		x.report.add("sampling", Warning, "server %s asked for it and was refused: dangerously_allow_sampling: true in its configuration, "+
-			"or wrap --dangerously-allow-sampling, lets it put words before the client's model", finding.Quote(name))
+			"or wrap --set dangerously_allow_sampling=true, lets it put words before the client's model", finding.Quote(name))
 	}
 }
 

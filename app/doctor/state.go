@@ -3,6 +3,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -43,20 +44,38 @@ func (x *examiner) state() *state.Dir {
 		x.report.add("key", Failed, "%v", err)
 	} else if given {
 		x.report.add("key", OK, "given by %s, as to every replica", install.KeyVar)
+		x.keyIDs(dir)
 	} else {
 		x.report.add("key", OK, "for its owner alone: back it up, fences cannot be checked without it")
+		x.keyIDs(dir)
 	}
 	return dir
 }
 
+// keyIDs names the keys of the installation, which keys rotate replaces and retires.
+func (x *examiner) keyIDs(dir *state.Dir) {
+	keys, err := install.Keys(dir)
+	if err != nil {
+		x.report.add("key", Failed, "%v", err)
+		return
+	}
+	for i, k := range keys {
+		x.report.add("key", OK, "%s %s", k.ID(), map[bool]string{true: "is the current one", false: "is a previous one"}[i == 0])
+	}
+}
+
 // config compiles the configuration, if there is one.
 func (x *examiner) config() (cfg *rules.Rules, refused bool) {
-	path := x.Config
+	path := cmp.Or(x.Config, install.ConfigInForce())
 	if path == "" {
-		path = "pellucid.yaml"
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			x.report.add("config", OK, "none: defaults")
-			return nil, false
+		x.report.add("config", OK, "none: defaults")
+		return nil, false
+	}
+	if own := install.ConfigFile(); own != "" && own != path {
+		if _, err := rules.Load(own, x.Env); err != nil {
+			x.report.add("config", Warning, "pellucid wrap reads %s: %v", terminal.Inline(own), err)
+		} else {
+			x.report.add("config", OK, "pellucid wrap reads %s", terminal.Inline(own))
 		}
 	}
 	cfg, err := rules.Load(path, x.Env)

@@ -39,7 +39,7 @@ func (x *examiner) undelivered(ctx context.Context, where string, cfg *rules.Rul
 			x.report.add("webhooks", Warning, "%s: %s for it, which the configuration does not name: they are given up after three days",
 				name, terminal.Plural(int(m.Waiting), "message"))
 		case m.Failing > 0 || m.GivenUp > 0:
-			x.report.add("webhooks", Warning, "%s: %s not delivered, %d given up: pellucid webhooks list says why",
+			x.report.add("webhooks", Warning, "%s: %s not delivered, %d given up: pellucid webhooks says why",
 				name, terminal.Plural(int(m.Failing), "message"), m.GivenUp)
 		case known && m.Waiting > 0:
 			x.report.add("webhooks", OK, "%s: %s on the way", name, terminal.Plural(int(m.Waiting), "message"))

@@ -52,5 +52,5 @@ func TestWebhooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, r, _ = examine(t, o)
-	holds(t, "failing", text, r, true, "warning  webhooks   \"chat\": 1 message not delivered, 0 given up: pellucid webhooks list says why\n")
+	holds(t, "failing", text, r, true, "warning  webhooks   \"chat\": 1 message not delivered, 0 given up: pellucid webhooks says why\n")
 }

@@ -141,17 +141,17 @@ func (x *teller) commands(d *ruled) {
 	}
 	for _, c := range o.Why {
 		if c.Kind == "pin" && x.st != nil && x.st.Kind == ledger.SurfaceRejected {
-			x.do("See why the check refused it, with code and place", "pellucid pins show "+c.Name)
+			x.do("See why the check refused it, with code and place", "pellucid pins list --items "+c.Name)
 		} else if c.Kind == "pin" {
 			x.do("See what the server changed, and approve or block it", "pellucid pins diff "+c.Name)
 		}
 	}
 	kept := x.item != nil || slices.ContainsFunc(x.about, func(t told) bool { return t.st.Kind == ledger.ResultHeld })
 	if d != nil && (d.verdict == "withheld" || d.verdict == "dropped") && !kept && d.shape != "call" {
-		o.Notes = append(o.Notes, "Nothing of the message was kept. To keep such results for a reviewer, name the code under hold in the configuration, or give wrap --hold.")
+		o.Notes = append(o.Notes, "Nothing of the message was kept. To keep such results for a reviewer, name the code under hold in the configuration, or give wrap --set hold=CODE.")
 	}
 	if d != nil && d.removed() {
-		o.Notes = append(o.Notes, "What was removed was not kept. To see it next time, hold such results: hold in the configuration, or --hold of wrap; then pellucid quarantine show prints it.")
+		o.Notes = append(o.Notes, "What was removed was not kept. To see it next time, hold such results: hold in the configuration, or --set hold=CODE of wrap; then pellucid quarantine show prints it.")
 	}
 	if x.st != nil && slices.ContainsFunc(o.Why, func(c Cause) bool { return c.Kind == "policy" || c.Kind == "hold" }) {
 		x.do("Try other rules on what was recorded, before they are in force", "pellucid policy backtest FILE")
@@ -160,8 +160,8 @@ func (x *teller) commands(d *ruled) {
 		x.plain("Compute the verdict of the guard again from its statement", "pellucid ccr replay "+terminal.ShellWord(filepath.Join(x.src.Guard, id+".json")))
 	}
 	if x.st != nil {
-		x.do("Prove that the record stands in the log", "pellucid ledger prove "+id)
-		x.do("Give all of it to another person in one file, with its proofs", "pellucid ledger case "+id+" -o case.json")
+		x.do("Prove that the record stands in the log", "pellucid explain --proof "+id)
+		x.do("Give all of it to another person in one file, with its proofs", "pellucid explain --case case.json "+id)
 	} else if x.journal != nil {
 		o.Notes = append(o.Notes, "No ledger has this decision, so nothing proves it. To have one: evidence: {mode: best-effort} in the configuration, or --evidence best-effort of wrap.")
 	}

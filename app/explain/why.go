@@ -82,7 +82,7 @@ func (x *teller) causeOfItem(it *hold.Item) {
 	case rule == "schema":
 		x.cause("schema", code, "The result was checked against the outputSchema that the tool declares.")
 	case rule == "finding":
-		x.cause("hold", code, "The configuration holds results in which "+code+" is found (hold, or --hold of wrap).")
+		x.cause("hold", code, "The configuration holds results in which "+code+" is found (hold, or --set hold=… of wrap).")
 	}
 }
 
@@ -180,7 +180,7 @@ func (x *teller) causeOfBlock(ctx context.Context) {
 			x.out.Since = append(x.out.Since, step)
 		}
 		if !ended {
-			x.do("End the block of this "+b.Scope+" before "+b.Until, "pellucid quarantine lift "+b.ID)
+			x.do("End the block of this "+b.Scope+" before "+b.Until, "pellucid quarantine revoke "+b.ID)
 		}
 		if !slices.Contains(x.out.Found, "blocks") {
 			x.out.Found = append(x.out.Found, "blocks")

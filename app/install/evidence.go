@@ -89,8 +89,8 @@ func OpenFollowed(s *storage.Store, dir *state.Dir, e *rules.Evidence, poll time
 // SameKey says how replicas get one key of the log.
 const SameKey = `give every replica the same key, in one of two ways:
   - set ` + KeyVar + ` to the same value at every replica. For a log that has begun without it, also run
-    "pellucid ledger rotate" once, with ` + KeyVar + ` set, on the machine that has the present key.
-  - set evidence.key to the same env:NAME or file:PATH reference at every replica ("pellucid ledger keygen" makes a key)`
+    "pellucid keys rotate --log" once, with ` + KeyVar + ` set, on the machine that has the present key.
+  - set evidence.key to the same env:NAME or file:PATH reference at every replica ("pellucid keys new ledger" makes a key)`
 
 var errNotReplica = errors.New("this database has a log, and its key is not here: this replica could not carry the log on: " + SameKey)
 

@@ -41,7 +41,7 @@ func (s *Server) describe(ctx context.Context, items []surface.Item, pinned bool
 		if pinned {
 			held = s.holdFlagged(ctx, flagged)
 		}
-		run := "pellucid pins show " + c.Pin + c.Flag
+		run := "pellucid pins list --items " + c.Pin + c.Flag
 		if c.Settings.Mode == policy.Off { // there is no pin to show
 			run = "pellucid check"
 		}

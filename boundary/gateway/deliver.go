@@ -89,7 +89,7 @@ func (in *inspection) provenance() []byte {
 // logCut tells the operator that the client does not get all of a text.
 func (in *inspection) logCut() {
 	if c := in.w.lastCut; c != (frame.Cut{}) {
-		in.cfg.Log.Warn("a text of the server was cut: raise max_chars (wrap: --max-chars) if the client needs all of it",
+		in.cfg.Log.Warn("a text of the server was cut: raise max_chars if the client needs all of it",
 			"method", in.d.Method, "tool", in.d.Tool, "kept_bytes", c.Kept, "of_bytes", c.Of, "evidence", in.d.ID.String())
 	}
 }

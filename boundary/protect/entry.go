@@ -15,8 +15,9 @@ import (
 // Why an entry is left alone. The texts are constant: they go to a terminal.
 const (
 	already      = "runs behind Pellucid already"
+	whyFormer    = "flags of wrap that are gone became --set"
 	whyFlags     = "runs behind Pellucid already, with other flags of wrap, which stay: change them in its entry"
-	whyOurs      = "its env sets a variable that Pellucid itself reads (PELLUCID_…), such as where its state lies"
+	whyOurs      = "its env sets a variable that Pellucid itself reads (PELLUCID_…, HOME, XDG_…), such as where its state and its configuration lie"
 	whyShape     = "its entry does not have the expected form"
 	whyNothing   = "its entry has neither a command nor a URL"
 	whyBoth      = "it has a command and a URL"
@@ -94,7 +95,7 @@ func (e *entry) command(obj *node) string {
 		return whyShape
 	}
 	if d.wrapped(e.v, e.options.Binary) {
-		return already
+		return e.reflag(args)
 	}
 	front := e.front()
 	env := obj.get(d.env)
@@ -126,6 +127,25 @@ func (e *entry) command(obj *node) string {
 	front = append(front, "--", program.str())
 	e.replace(program, quote(e.options.Binary))
 	return e.prepend(obj, program, args, front)
+}
+
+// reflag writes the flags of wrap in an entry that runs behind Pellucid as wrap reads them now.
+func (e *entry) reflag(args *node) string {
+	front := e.dialect.front(e.v)
+	now, changed := withoutFormer(front)
+	all := args.list()
+	if e.dialect.whole {
+		all = all[1:]
+	}
+	if !changed || !args.known() || len(front) > len(all) || slices.ContainsFunc(all[:len(front)], func(n *node) bool { return !n.known() }) {
+		return already
+	}
+	sep := ", "
+	if !args.flow {
+		sep = e.t.newLine(args.start) + "- "
+	}
+	e.edits = append(e.edits, splice{all[0].start, all[len(front)-1].end, []byte(strings.Join(quoted(now), sep))})
+	return whyFormer
 }
 
 // remote puts the server at address behind ours. Headers become variables of the entry: where
@@ -292,10 +312,16 @@ func isOurs(command string) bool {
 	return strings.TrimSuffix(base, ".exe") == "pellucid"
 }
 
+// places are variables that say where the state and the configuration of a user are.
+var places = []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "APPDATA", "LOCALAPPDATA", "USERPROFILE"}
+
 // steers reports whether an entry that was not behind Pellucid sets variables of ours: its author
-// could have the program take pins from a state directory of their own.
+// could have the program take pins and rules from a directory of their own.
 func (e *entry) steers(env *node) bool {
-	return !e.before && slices.ContainsFunc(env.all(), func(m member) bool { return strings.HasPrefix(strings.ToUpper(m.name), "PELLUCID_") })
+	return !e.before && slices.ContainsFunc(env.all(), func(m member) bool {
+		name := strings.ToUpper(m.name)
+		return strings.HasPrefix(name, "PELLUCID_") || slices.Contains(places, name)
+	})
 }
 
 // replace puts with in the place of v.

@@ -90,13 +90,20 @@ func (f Flags) or(old Flags) Flags {
 }
 
 func (f Flags) pairs() [][2]string {
-	return [][2]string{{"--profile", f.Profile}, {"--evidence", f.Evidence}, {"--hold", f.Hold}, {"--policy", f.Policy}}
+	return [][2]string{{"--profile", f.Profile}, {"--evidence", f.Evidence}, {holdFlag, f.Hold}, {"--policy", f.Policy}}
 }
+
+// holdFlag begins the words that say what is held.
+const holdFlag = "--set hold="
 
 // words is the flags as wrap reads them.
 func (f Flags) words() (words []string) {
 	for _, w := range f.pairs() {
-		if w[1] != "" && w[1] != Without {
+		switch {
+		case w[1] == "" || w[1] == Without:
+		case w[0] == holdFlag:
+			words = append(words, "--set", "hold="+w[1])
+		default:
 			words = append(words, w[0], w[1])
 		}
 	}
@@ -109,6 +116,8 @@ func (f Flags) in(words []string) bool {
 		has := ""
 		for i, word := range words {
 			if value, ok := strings.CutPrefix(word, w[0]+"="); ok {
+				has = value
+			} else if value, ok := strings.CutPrefix("--set "+word, w[0]); ok && w[0] == holdFlag && i > 0 && words[i-1] == "--set" {
 				has = value
 			} else if word == w[0] && i+1 < len(words) {
 				has = words[i+1]
@@ -128,6 +137,7 @@ type Effect string
 const (
 	Wrapped  Effect = "wrapped"  // put behind Pellucid
 	Already  Effect = "already"  // was behind it, and stays
+	Updated  Effect = "updated"  // was behind it, with flags that wrap no longer has
 	Skipped  Effect = "skipped"  // left alone; Why says for what reason
 	Restored Effect = "restored" // as it was before
 	Edited   Effect = "edited"   // edited since, so it cannot be restored without a loss
@@ -210,8 +220,12 @@ func (o Options) Protect(path string, f Format) (*Change, error) {
 	if old != nil {
 		c.record.keep(old, restored)
 		for i, s := range c.Servers {
-			if s.Action == Wrapped && old.holds(s) {
+			switch {
+			case s.Action != Wrapped:
+			case old.holds(s):
 				c.Servers[i].Action = Already
+			case old.former(s):
+				c.Servers[i].Action, c.Servers[i].Why = Updated, whyFormer
 			}
 		}
 	}

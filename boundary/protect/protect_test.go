@@ -331,7 +331,7 @@ func TestFlagsWithoutRecord(t *testing.T) {
 	} {
 		o := options(t)
 		o.Flags = flags
-		path := write(t, `{"mcpServers":{"a":{"command":"pellucid","args":["wrap","--policy","strict","--hold=secret","--","srv","--profile","mcp"]}}}`)
+		path := write(t, `{"mcpServers":{"a":{"command":"pellucid","args":["wrap","--policy","strict","--set","hold=secret","--","srv","--profile","mcp"]}}}`)
 		if c := protect(t, o, path); c.Servers[0].Action != want {
 			t.Errorf("%+v: %+v, want %s", flags, c.Servers[0], want)
 		}
@@ -341,7 +341,7 @@ func TestFlagsWithoutRecord(t *testing.T) {
 // TestOwnVariables: an entry cannot say where the program that is put before it keeps its state.
 // What an operator sets in an entry that is behind it stays.
 func TestOwnVariables(t *testing.T) {
-	for _, entry := range []string{`{"command":"srv","env":{"PELLUCID_STATE":"./state"}}`, `{"url":"https://a.example/","env":{"pellucid_db":"x"}}`} {
+	for _, entry := range []string{`{"command":"srv","env":{"XDG_CONFIG_HOME":"."}}`, `{"command":"srv","env":{"HOME":"."}}`, `{"command":"srv","env":{"PELLUCID_STATE":"./state"}}`, `{"url":"https://a.example/","env":{"pellucid_db":"x"}}`} {
 		in := `{"mcpServers":{"a":` + entry + `}}`
 		path := write(t, in)
 		if c := protect(t, options(t), path); c.Servers[0].Why != whyOurs || read(t, path) != in {

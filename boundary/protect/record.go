@@ -81,6 +81,18 @@ func (r *record) holds(s Server) bool {
 	})
 }
 
+// former reports whether the record has the server with flags that wrap no longer has.
+func (r *record) former(s Server) bool {
+	for _, e := range r.Entries {
+		if e.Name == s.Name && slices.Equal(e.At, s.At) {
+			d := dialectOf(r.Syntax, e.At)
+			_, changed := withoutFormer(d.front((&undoing{saved: e, t: &text{syntax: r.Syntax}, dialect: d}).written()))
+			return changed
+		}
+	}
+	return false
+}
+
 // names returns where the record of the file at path, and its back-up, are.
 func (o Options) names(path string) (rec, backup string) {
 	sum := sha256.Sum256([]byte(path))

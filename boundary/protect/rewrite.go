@@ -33,6 +33,8 @@ func (o Options) rewrite(src []byte, f Format, wrapped func(at []string, name st
 				s.Action, s.Why = Skipped, whyFlags
 			case why == already:
 				s.Action = Already
+			case why == whyFormer:
+				s.Action, s.Why, own = Updated, why, e.edits
 			case why == "" && h.obj.is('[') && t.find(h.at, s.Name) == nil:
 				s.Action, s.Why = Skipped, whyName
 			case why != "":
@@ -69,7 +71,7 @@ func (t *text) checked(after []byte, f Format, binary string, servers []Server) 
 	changed := map[*node]*node{}
 	for i := range servers {
 		s := &servers[i]
-		if s.Action != Wrapped {
+		if s.Action != Wrapped && s.Action != Updated {
 			continue
 		}
 		was, is := t.find(s.At, s.Name), u.find(s.At, s.Name)

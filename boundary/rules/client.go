@@ -215,7 +215,7 @@ func (o *Options) variable(name string) (string, error) {
 	if hasUsual {
 		return usual, nil
 	}
-	return "", fmt.Errorf("variable %s is not set", finding.Quote(plain))
+	return "", errors.New("variable " + finding.Quote(plain) + notSet)
 }
 
 // isVariable: letters, digits and "_", the first no digit.

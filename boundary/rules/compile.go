@@ -70,6 +70,7 @@ type compiler struct {
 	src string // the file: where in it an expression stands
 	opt Options
 	out *Rules
+	one *One // the only server that is compiled; nil: all of the file
 
 	root place
 	last []func() // what is done behind the exceptions

@@ -18,24 +18,32 @@ import (
 // unless o says otherwise. The error wraps Problems, or why the file cannot be
 // read.
 func Load(path string, o Options) (*Rules, error) {
-	abs, err := filepath.Abs(path)
+	src, o, err := readConfiguration(path, o)
 	if err != nil {
-		return nil, fmt.Errorf("rules: %w", err)
+		return nil, err
 	}
-	if o.Dir == "" {
-		o.Dir = filepath.Dir(abs)
-	}
-	o = o.orSystem()
-	src, err := o.ReadFile(abs)
-	if err != nil {
-		return nil, unread(path, err)
-	}
-	o.opened = nil // orSystem has wrapped ReadFile already
 	r, err := Parse(src, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", finding.Quote(path), err)
 	}
 	return r, nil
+}
+
+// readConfiguration reads the file at path. The options are those that it is compiled with.
+func readConfiguration(path string, o Options) (src []byte, with Options, err error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, o, fmt.Errorf("rules: %w", err)
+	}
+	if o.Dir == "" {
+		o.Dir = filepath.Dir(abs)
+	}
+	o = o.orSystem()
+	if src, err = o.ReadFile(abs); err != nil {
+		return nil, o, unread(path, err)
+	}
+	o.opened = nil // orSystem has wrapped ReadFile already
+	return src, o, nil
 }
 
 // unread says why a configuration cannot be read, with its name once.

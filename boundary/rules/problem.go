@@ -16,6 +16,7 @@ import (
 type Problem struct {
 	line, column int    // from 1; 0: of the whole file
 	path         string // of the member, as servers.files.timeout; "" for the file itself
+	setting      string // the setting of a command line that is wrong, as "--set timeout"; "": the file is
 	Fault        string // what is wrong, and what is wanted
 	excerpt      string // quoted, of what stands there; "" where that may be a secret
 }
@@ -23,6 +24,17 @@ type Problem struct {
 // String is the problem as one line.
 func (p Problem) String() string {
 	var b strings.Builder
+	if p.setting != "" && p.setting != ofCommandLine {
+		_, path, _ := strings.Cut(p.setting, " ")
+		switch i := strings.Index("."+p.path+".", "."+path+"."); {
+		case path == "" || p.path == "":
+			p.path = ""
+		case i >= 0 || strings.Contains("."+p.path, "."+path+"["):
+			i = strings.Index("."+p.path, "."+path)
+			p.setting, p.path = p.setting+p.path[i+len(path):], ""
+		}
+		b.WriteString(p.setting + ": ")
+	}
 	if p.line > 0 {
 		b.WriteString("line " + strconv.Itoa(p.line) + ", column " + strconv.Itoa(p.column) + ": ")
 	}
@@ -50,6 +62,11 @@ func (p Problems) Error() string {
 		b.WriteString("\n  " + x.String())
 	}
 	return b.String()
+}
+
+// OfCommandLine reports whether all of them are in settings of a command line.
+func (p Problems) OfCommandLine() bool {
+	return !slices.ContainsFunc(p, func(x Problem) bool { return x.setting == "" })
 }
 
 // sorted puts p in the order of the file and cuts it.

@@ -44,7 +44,7 @@ type reader struct{ problems Problems }
 
 // report notes a problem at p, of which nothing is shown.
 func (r *reader) report(p place, format string, args ...any) {
-	r.problems = append(r.problems, Problem{line: p.line, column: p.col, path: p.path, Fault: fmt.Sprintf(format, args...)})
+	r.problems = append(r.problems, Problem{line: p.line, column: p.col, path: p.path, setting: p.setting, Fault: fmt.Sprintf(format, args...)})
 }
 
 // show notes a problem at p with the value that stands there, which is one of a

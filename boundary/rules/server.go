@@ -24,7 +24,7 @@ func servers(r *Rules) value {
 	x := named(maxServers, nil, func(s *Server) []member { return s.members(r) },
 		func() *Server { return &Server{Admission: r.admission, settings: r.defaults} },
 		func(c *compiler, name string, at, val place) {
-			if !isName(name) {
+			if !isName(name) && c.one == nil { // a command line may name it otherwise
 				c.report(at, "want a name of 1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or digit")
 				return
 			}
@@ -58,7 +58,14 @@ func (c *compiler) server(name string, p place) *Server {
 	if p.kind != isObject {
 		return s
 	}
-	c.oneUpstream(s, p)
+	switch {
+	case c.one == nil || !c.one.Command && !c.one.URL:
+		c.oneUpstream(s, p)
+	case c.one.Command:
+		c.refuse(s, p, withURL)
+	case c.one.URL:
+		c.refuse(s, p, withCommand)
+	}
 	if client := p.at("mcp_json"); client.node != nil && client.kind != isNull {
 		c.client(s, client, p)
 	}

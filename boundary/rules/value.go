@@ -20,6 +20,9 @@ type Value struct {
 	text string
 }
 
+// Literal is the Value of a text that is no secret to whoever reads the configuration.
+func Literal(text string) Value { return Value{text: text} }
+
 // Reveal is the string itself, for the one who has to use it.
 func (v Value) Reveal() string { return v.text }
 
@@ -47,6 +50,9 @@ const fromClient = "mcp_json"
 func isReference(s string) bool {
 	return strings.HasPrefix(s, "env:") || strings.HasPrefix(s, "file:")
 }
+
+// notSet ends what is said of a variable that the environment does not have.
+const notSet = " is not set"
 
 const (
 	maxSecret = 64 << 10 // bytes of what a reference stands for
@@ -76,7 +82,7 @@ func (o *Options) resolve(ref string) (string, error) {
 	case "env":
 		v, ok := o.Getenv(where)
 		if !ok || v == "" {
-			return "", fmt.Errorf("variable %s is not set", finding.Quote(where))
+			return "", errors.New("variable " + finding.Quote(where) + notSet)
 		}
 		value = v
 	case "file":

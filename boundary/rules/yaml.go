@@ -44,6 +44,7 @@ type node struct {
 	text      string // of a scalar; of a number and a boolean as it is spelled
 	names     []*node
 	elements  []*node // of a list; of an object in the order of names
+	setting   string  // of a command line, that gave it in place of the file; "" for a value of the file
 }
 
 // parseYAML reads src, or says why not. There are no anchors, aliases, merges,

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -15,43 +14,12 @@ import (
 )
 
 type attestCmd struct {
-	Keygen attestKeygenCmd `cmd:"" help:"Make a signing key."`
-	Sign   attestSignCmd   `cmd:"" help:"Sign an attestation."`
-	Check  attestCheckCmd  `cmd:"" help:"Check an attestation: print whether it is accepted, or why not."`
-	Hash   attestHashCmd   `cmd:"" help:"Print the canonical hash of an attestation."`
-}
-
-type attestKeygenCmd struct {
-	Out string `placeholder:"FILE" help:"Write the key to a new file, which only its owner can read."`
-}
-
-func (attestKeygenCmd) Help() string {
-	return `The key, with its secret part, is written as JSON: to standard output, or to
-the file that --out names, which must not exist yet. The DID that attestations
-are made under goes to standard error, or with --out to standard output. Exit
-codes: 0 done, 1 the file cannot be written, 2 wrong usage.`
-}
-
-func (c *attestKeygenCmd) Run(e *env) error {
-	k, err := attest.GenerateKey(rand.Reader)
-	if err != nil {
-		return err
-	}
-	told := e.Stderr
-	if c.Out != "" {
-		told, err = e.Stdout, validator.CreateKey(c.Out, k)
-	} else {
-		err = validator.WriteKey(e.Stdout, k)
-	}
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(told, k.DID())
-	return err
+	Sign  attestSignCmd  `cmd:"" help:"Sign an attestation."`
+	Check attestCheckCmd `cmd:"" help:"Check an attestation: print whether it is accepted, or why not."`
 }
 
 type attestSignCmd struct {
-	Key     string    `required:"" placeholder:"FILE" help:"File of the key, as keygen wrote it."`
+	Key     string    `required:"" placeholder:"FILE" help:"File of the key, as pellucid keys new wrote it."`
 	Method  string    `placeholder:"DID-URL" help:"Identifier under which the key is published, if not its did:key."`
 	Created time.Time `placeholder:"TIME" help:"Time of the signature (RFC 3339; default: now)."`
 	Expires time.Time `placeholder:"TIME" help:"Time at which the proof expires (default: never)."`
@@ -88,7 +56,17 @@ type attestCheckCmd struct {
 	At                       time.Time `placeholder:"TIME" help:"Time at which the attestation must be valid (RFC 3339; default: now)."`
 	JSON                     bool      `name:"json" help:"Print the result as JSON."`
 	DangerouslyIngestUntyped bool      `help:"Accept text that is not plain."`
+	Hash                     bool      `xor:"what" help:"Print the canonical hash instead, of any JSON object without its member proof."`
+	Dedup                    bool      `xor:"what" help:"Print the two keys that find duplicates instead: of the text, and of its skeleton. Of the attestation only the proof is not checked."`
+	Canonical                string    `enum:",0.2,0.3" default:"" placeholder:"V" help:"With --hash: canonicalisation 0.2 or 0.3 (default: the one that the document names, else 0.2)."`
 	File                     string    `arg:"" optional:"" completion:"files" help:"File of the attestation (default, or -: standard input)."`
+}
+
+func (c *attestCheckCmd) Validate() error {
+	if c.Canonical != "" && !c.Hash {
+		return errors.New("attest: --canonical goes with --hash")
+	}
+	return nil
 }
 
 func (attestCheckCmd) Help() string {
@@ -99,6 +77,9 @@ code, a member and a byte offset. Exit codes: 0 accepted, 1 refused or the input
 }
 
 func (c *attestCheckCmd) Run(e *env) error {
+	if c.Hash || c.Dedup {
+		return c.hash(e)
+	}
 	doc, err := terminal.ReadInput(c.File, e.Stdin)
 	if err != nil {
 		return fmt.Errorf("attest: %w", err)
@@ -118,29 +99,8 @@ func (c *attestCheckCmd) Run(e *env) error {
 	return err
 }
 
-type attestHashCmd struct {
-	Version string `placeholder:"V" help:"Canonicalisation 0.2 or 0.3 (default: the one that the document names, else 0.2)."`
-	Dedup   bool   `help:"Print the two keys that find duplicates instead: of the text, and of its skeleton."`
-	File    string `arg:"" optional:"" completion:"files" help:"File of the attestation (default, or -: standard input)."`
-}
-
-func (attestHashCmd) Help() string {
-	return `Prints the hash of any JSON object without its member "proof". --dedup needs an attestation
-that would be accepted; only its proof is not checked. Exit codes: 0 done, 1 refused or the input
-cannot be read, 2 wrong usage.`
-}
-
-func (c *attestHashCmd) Validate() error {
-	switch {
-	case c.Version != "" && c.Version != string(attest.V02) && c.Version != string(attest.V03):
-		return errors.New("attest: --version is 0.2 or 0.3")
-	case c.Version != "" && c.Dedup:
-		return errors.New("attest: the keys of --dedup have no --version")
-	}
-	return nil
-}
-
-func (c *attestHashCmd) Run(e *env) error {
+// hash prints what names the attestation.
+func (c *attestCheckCmd) hash(e *env) error {
 	doc, err := terminal.ReadInput(c.File, e.Stdin)
 	if err != nil {
 		return fmt.Errorf("attest: %w", err)
@@ -149,7 +109,7 @@ func (c *attestHashCmd) Run(e *env) error {
 	if c.Dedup {
 		said, err = validator.DedupKeys(doc)
 	} else {
-		said, err = validator.Hash(doc, attest.Version(c.Version))
+		said, err = validator.Hash(doc, attest.Version(c.Canonical))
 	}
 	if err != nil {
 		return err

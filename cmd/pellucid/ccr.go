@@ -17,9 +17,7 @@ import (
 // ccrCmd is counterfactual context reassembly for a person.
 type ccrCmd struct {
 	Analyze ccrAnalyzeCmd `cmd:"" help:"Find the piece of a saved context that took control of the model."`
-	Replay  ccrReplayCmd  `cmd:"" help:"Compute the verdict of a record again, byte for byte, without a model."`
-	Verify  ccrVerifyCmd  `cmd:"" help:"Check the log that holds the records, as ledger verify does."`
-	Rerun   ccrRerunCmd   `cmd:"" help:"Ask the model every question of a record again."`
+	Replay  ccrReplayCmd  `cmd:"" help:"Compute the verdict of a record again, byte for byte, without a model; or ask the model again."`
 }
 
 // ccrContext says which context is meant.
@@ -46,10 +44,11 @@ type ccrModel struct {
 	NoTemperature bool `help:"Do not ask for temperature 0: some models refuse it."`
 }
 
-func (m *ccrModel) Validate() error {
+// check looks who answers. optional: the answer may be known.
+func (m *ccrModel) check(optional bool) error {
 	kind, file, _ := strings.Cut(m.Oracle, ":")
 	switch {
-	case m.Oracle == "" && m.URL == "":
+	case m.Oracle == "" && m.URL == "" && !optional:
 		return errors.New("say which model to ask: --url or --oracle")
 	case m.URL != "" && !rules.IsHTTP(m.URL):
 		return errors.New("--url: want http:// or https:// and a host")

@@ -16,14 +16,19 @@ import (
 )
 
 type ccrReplayCmd struct {
-	JSON   bool   `name:"json" help:"Print the outcome as JSON."`
-	Record string `arg:"" completion:"files" help:"Evidence, as ccr analyze --record writes it, or guard/ID.json of pellucid guard; - is standard input."`
+	ccrContext
+	ccrModel
+	JSON    bool   `name:"json" help:"Print the outcome as JSON."`
+	Record  string `arg:"" completion:"files" help:"Evidence, as ccr analyze --record writes it, or guard/ID.json of pellucid guard; - is standard input."`
+	Context string `arg:"" optional:"" completion:"files" help:"File of the context that the evidence is about: ask the model every question again, too."`
 }
 
 func (ccrReplayCmd) Help() string {
 	return `The verdict follows from the answers in the record. The same code computes it again, without a
-model, and compares the bytes. ccr verify checks who signed the record. Exit codes: 0 the
-verdict follows; 1 it does not, or the file cannot be read.`
+model, and compares the bytes. ledger verify --record checks who signed the record. With CONTEXT it asks the model every
+question of the record again, and compares the answers with those of the record. A model that is not
+deterministic agrees with itself only in part: the interval says how sure the result is. Exit codes: 0 the
+verdict follows, or the answers were compared; 1 it does not, the file cannot be read, or it is about another context.`
 }
 
 // replay derives the attribution of the record of that name again.
@@ -36,7 +41,17 @@ func replay(e *env, name string) (*analysis.Replayed, *counterfactual.Result, er
 	return out, r, nil
 }
 
+func (c *ccrReplayCmd) Validate() error {
+	if c.Context == "" {
+		return nil
+	}
+	return c.check(false)
+}
+
 func (c *ccrReplayCmd) Run(e *env) error {
+	if c.Context != "" {
+		return c.askAgain(e)
+	}
 	out, r, err := replay(e, c.Record)
 	if err != nil {
 		return err
@@ -57,60 +72,6 @@ func (c *ccrReplayCmd) Run(e *env) error {
 	return nil
 }
 
-// ccrVerifyCmd is the ledger's, under the name that somebody who has a record looks
-// for.
-type ccrVerifyCmd struct {
-	ledgerVerifyCmd
-	Record string `completion:"files" placeholder:"FILE" help:"Also replay this evidence, as ccr replay does."`
-}
-
-func (ccrVerifyCmd) Help() string {
-	return `Checks signatures, inclusion and consistency of the log, as ledger verify does. With --record it
-also checks that the verdict of the evidence follows from its answers, and that a record of the
-ledger in the store has the digest of the evidence. Exit codes: 0 all checks passed; 1 a check
-failed, or a file cannot be read; 4 the store cannot be reached.`
-}
-
-func (c *ccrVerifyCmd) Run(e *env) error {
-	if c.Record != "" {
-		out, _, err := replay(e, c.Record)
-		if err != nil {
-			return err
-		}
-		if !out.Holds {
-			return fmt.Errorf("ccr: %s: %s", terminal.InputName(c.Record), out.Problem)
-		}
-		fmt.Fprintf(e.Stderr, "%s: the verdict follows\n", out.Record)
-		if c.Dir == "" && c.Proof == "" {
-			file, err := terminal.ReadInput(c.Record, e.Stdin)
-			if err != nil {
-				return err
-			}
-			id, err := c.ledgerDB.DB.CounterfactualOf(file)
-			if err != nil {
-				return fmt.Errorf("ccr: %s: %w", terminal.InputName(c.Record), err)
-			}
-			fmt.Fprintf(e.Stderr, "record %s of the ledger has its digest\n", id)
-		}
-	}
-	return c.ledgerVerifyCmd.Run(e)
-}
-
-type ccrRerunCmd struct {
-	ccrContext
-	ccrModel
-	JSON    bool   `name:"json" help:"Print the outcome as JSON."`
-	Record  string `arg:"" completion:"files" help:"Evidence, as ccr analyze --record writes it."`
-	Context string `arg:"" completion:"files" help:"File of the context that the evidence is about."`
-}
-
-func (ccrRerunCmd) Help() string {
-	return `Asks the model every question of the record again, and compares the answers with those of the
-record. A model that is not deterministic agrees with itself only in part: the interval says how
-sure the result is. Exit codes: 0 done, 1 the record is not valid, or belongs to another
-context.`
-}
-
 // A rerunReport is what --json prints.
 type rerunReport struct {
 	Questions int     `json:"questions"`
@@ -122,7 +83,8 @@ type rerunReport struct {
 	SameModel int     `json:"same_model"` // answers by the model and fingerprint of then
 }
 
-func (c *ccrRerunCmd) Run(e *env) error {
+// askAgain asks the model every question of the record again.
+func (c *ccrReplayCmd) askAgain(e *env) error {
 	out, r, err := replay(e, c.Record)
 	if err != nil {
 		return err
@@ -135,7 +97,7 @@ func (c *ccrRerunCmd) Run(e *env) error {
 		return err
 	}
 	if q.Assembly.ID() != r.Problem().Assembly {
-		return errors.New("ccr: rerun: the record is about another context, or one that was read otherwise")
+		return errors.New("ccr: replay: the record is about another context, or one that was read otherwise")
 	}
 	client, done, err := c.dial(e, q.Assembly.Format)
 	if err != nil {
@@ -149,8 +111,8 @@ func (c *ccrRerunCmd) Run(e *env) error {
 	return coded(errors.Join(err, done()))
 }
 
-func (c *ccrRerunCmd) rerun(ctx context.Context, e *env, q *analysis.Question, client llm.Client, r *counterfactual.Result) error {
-	b := terminal.NewBar(e.Stderr, e.Getenv, "ccr rerun", int64(len(r.Observations())))
+func (c *ccrReplayCmd) rerun(ctx context.Context, e *env, q *analysis.Question, client llm.Client, r *counterfactual.Result) error {
+	b := terminal.NewBar(e.Stderr, e.Getenv, "ccr replay", int64(len(r.Observations())))
 	got, err := q.Rerun(ctx, client, r, func(n int) { b.At(int64(n), terminal.Plural(n, "call")) })
 	b.Done()
 	if err != nil {

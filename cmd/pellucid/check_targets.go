@@ -3,14 +3,15 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"io"
-	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/preflight"
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/login"
 )
@@ -73,15 +74,24 @@ func parseWrap(args []string) (*preflight.Wrapped, error) {
 		return nil, err
 	}
 	w := &c.Wrap
-	switch {
-	case len(w.Command) > 0 && w.Command[0] == "--":
-		w.Command = w.Command[1:]
-	case len(w.Command) > 0 && strings.HasPrefix(w.Command[0], "-"):
-		return nil, errors.New("check: wrap: unknown flag")
-	}
-	tls, err := w.tls()
-	if err != nil {
+	if err := w.command(); err != nil {
 		return nil, err
 	}
-	return &preflight.Wrapped{TLS: tls, Name: w.called(""), Pin: w.Pin, URL: w.URL, SSE: w.Transport == "sse", Header: w.Header, Bearer: w.Bearer, Command: w.Command, Env: w.Env, Cwd: w.Cwd}, nil
+	if len(w.Command) == 0 && w.URL == "" {
+		return nil, errors.New("check: wrap: its command or URL stands in your configuration: check that with --config")
+	}
+	file := w.Config
+	if file == "" {
+		file = install.ConfigFile()
+	}
+	r, _, err := rules.LoadOne(file, rules.Options{}, rules.One{Name: w.Name, Command: w.URL == "", URL: w.URL != "", Settings: w.settings()})
+	if err != nil {
+		return nil, w.refused(file, err)
+	}
+	s := r.Servers[0]
+	name := w.Name
+	if name == surface.DefaultName {
+		name = surface.NameOf(w.Command, "")
+	}
+	return &preflight.Wrapped{TLS: s.TLS, Name: name, Pin: s.Pin, URL: w.URL, SSE: s.Transport == wire.HTTPWithSSE, Header: w.Header, Bearer: w.Bearer, Command: w.Command, Env: w.Env, Cwd: cmp.Or(w.Cwd, s.Cwd)}, nil
 }

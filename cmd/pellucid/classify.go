@@ -5,12 +5,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
-	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/classifiers"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -18,7 +17,7 @@ import (
 
 type classifyCmd struct {
 	With   []string `default:"local" placeholder:"NAME,…" help:"Names of classifiers in the configuration. local, the default, is the model inside this program."`
-	Config string   `short:"c" placeholder:"FILE" completion:"files" help:"Configuration that defines the names (default: pellucid.yaml in this directory, where a name other than local is given)."`
+	Config string   `short:"c" placeholder:"FILE" completion:"files" help:"Configuration that defines the names (default, where a name other than local is given: pellucid.yaml in this directory, or that of your configuration folder)."`
 	JSON   bool     `name:"json" xor:"form" help:"Print the verdicts as JSON."`
 	JSONL  bool     `name:"jsonl" xor:"form" help:"Read JSON lines and print them with a member \"score\", of the text under --key."`
 	Key    string   `default:"text" placeholder:"NAME" help:"Name of the member that --jsonl judges."`
@@ -74,10 +73,9 @@ func (c *classifyCmd) rules(e *env) (*rules.Rules, error) {
 // open makes the classifiers that are wanted.
 func (c *classifyCmd) open(e *env) (*classifiers.Texts, error) {
 	if c.Config == "" && slices.ContainsFunc(c.With, func(name string) bool { return name != rules.Local }) {
-		if _, err := os.Stat(app.DefaultFile); err != nil {
+		if c.Config = install.ConfigInForce(); c.Config == "" {
 			return nil, exit.With(exit.Usage, errors.New("classify: --with needs a configuration: -c FILE"))
 		}
-		c.Config = app.DefaultFile
 	}
 	r, err := c.rules(e)
 	if err != nil {

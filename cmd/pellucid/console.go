@@ -22,16 +22,27 @@ import (
 
 // consoleCmd is the web console for the person at this machine, and who has signed in.
 type consoleCmd struct {
-	Serve    consoleServeCmd    `cmd:"" default:"withargs" help:"Open the console of this installation in a browser. The word serve may be left out."`
-	Link     consoleLinkCmd     `cmd:"" help:"Print a link that signs you in once to the console of a pellucid up on this machine."`
-	Sessions consoleSessionsCmd `cmd:"" help:"List and end the sessions of the console."`
+	stateDB
+	Listen    string `default:"127.0.0.1:0" placeholder:"ADDR" help:"Address to listen on, of this machine; port 0 is any that is free (default ${default})."`
+	NoBrowser bool   `help:"Open no browser: print the link only."`
+	Link      bool   `xor:"what" help:"Serve nothing: print a link that signs you in once to the console of a pellucid up on this machine."`
+	URL       string `name:"url" default:"http://127.0.0.1:7420" placeholder:"URL" help:"With --link: where pellucid up is reached on this machine (default ${default})."`
+	Sessions  bool   `xor:"what" help:"Serve nothing: list who has signed in."`
+	Revoke    string `xor:"what" placeholder:"NAME" help:"Serve nothing: end the session of this name, the 16 hexadecimal digits that --sessions prints."`
+	JSON      bool   `name:"json" help:"Print what --sessions or --revoke says as JSON."`
+	signedBy
+	logFlags
 }
 
 func (consoleCmd) Help() string {
-	return `The console shows what was decided, and lets a person decide about what waits. For a team,
-pellucid up serves it at /console/, with a login (docs/console.md). Exit codes of each verb: 0
-done; 1 failed, or there is no such session; 2 wrong usage; 3 the state directory cannot be used;
-4 the database cannot be reached.`
+	return `The console shows what was decided, and lets a person decide about what waits: of every pellucid wrap, up and
+guard that uses the same state directory or database. It listens on this machine only, and prints a link that signs
+you in once, within two minutes. SIGINT ends it. For a team, pellucid up serves it at /console/, with a login
+(docs/console.md); --link, --sessions and --revoke are for that one too. A link signs in as an admin; pellucid up takes it
+where it listens on loopback and its public_url, if there is one, is on loopback too. Who can make such a
+link can read the database anyway. Exit codes: 0 done, or ended by a signal; 1 failed, or there is no such
+session; 2 wrong usage; 3 the state directory cannot be used or the file of --db does not exist; 4 the database
+cannot be reached.`
 }
 
 // signedBy says whom a link signs in.
@@ -48,30 +59,27 @@ func (c *signedBy) check() error {
 
 func (c *signedBy) person(e *env) string { return (&reviewerFlags{By: c.By}).who(e) }
 
-type consoleServeCmd struct {
-	stateDB
-	Listen    string `default:"127.0.0.1:0" placeholder:"ADDR" help:"Address to listen on, of this machine; port 0 is any that is free (default ${default})."`
-	NoBrowser bool   `help:"Open no browser: print the link only."`
-	signedBy
-	logFlags
-}
-
-func (consoleServeCmd) Help() string {
-	return `Serves the console of this installation: of every pellucid wrap, up and guard that uses the
-same state directory or database. It listens on this machine only, and prints a link that signs
-you in once, within two minutes. SIGINT ends it. Exit codes: 0 ended by a signal, 1 failed, 2
-wrong usage, 3 the state directory cannot be used or the file of --db does not exist, 4 the database
-cannot be reached.`
-}
-
-func (c *consoleServeCmd) Validate() error {
+func (c *consoleCmd) Validate() error {
+	base, _, err := egress.Base(c.URL, false)
+	if u, bad := url.Parse(base); err != nil || bad != nil || u.Path != "" {
+		return errors.New("--url: want a URL such as http://127.0.0.1:7420")
+	}
+	c.URL = base
 	if err := c.check(); err != nil {
 		return err
 	}
 	return listen.CheckAddress("--listen", c.Listen)
 }
 
-func (c *consoleServeCmd) Run(e *env) error {
+func (c *consoleCmd) Run(e *env) error {
+	switch {
+	case c.Link:
+		return c.link(e)
+	case c.Sessions:
+		return c.sessions(e)
+	case c.Revoke != "":
+		return c.revoke(e)
+	}
 	if err := c.DB.Exists(); err != nil {
 		return exit.With(exit.Config, err)
 	}
@@ -84,28 +92,8 @@ func (c *consoleServeCmd) Run(e *env) error {
 	return app.ServeConsole(ctx, p)
 }
 
-type consoleLinkCmd struct {
-	stateDB
-	URL string `name:"url" default:"http://127.0.0.1:7420" placeholder:"URL" help:"Where pellucid up is reached on this machine (default ${default})."`
-	signedBy
-}
-
-func (consoleLinkCmd) Help() string {
-	return `The link lasts two minutes and signs in once, as an admin. pellucid up takes it where it
-listens on loopback and its public_url, if there is one, is on loopback too. Who can make such a
-link can read the database anyway.`
-}
-
-func (c *consoleLinkCmd) Validate() error {
-	base, _, err := egress.Base(c.URL, false)
-	if u, bad := url.Parse(base); err != nil || bad != nil || u.Path != "" {
-		return errors.New("--url: want a URL such as http://127.0.0.1:7420")
-	}
-	c.URL = base
-	return c.check()
-}
-
-func (c *consoleLinkCmd) Run(e *env) error {
+// link prints a link that signs in once.
+func (c *consoleCmd) link(e *env) error {
 	return c.DB.With(func(ctx context.Context, s *storage.Store, _ *install.Records) error {
 		link, err := app.ConsoleLink(ctx, s, c.URL, c.person(e))
 		if err == nil {
@@ -113,16 +101,6 @@ func (c *consoleLinkCmd) Run(e *env) error {
 		}
 		return err
 	})
-}
-
-type consoleSessionsCmd struct {
-	List   consoleListCmd   `cmd:"" help:"List who has signed in to the console."`
-	Revoke consoleRevokeCmd `cmd:"" help:"End a session of the console."`
-}
-
-type consoleListCmd struct {
-	stateDB
-	JSON bool `name:"json" help:"Print one JSON object for each session, as JSON lines."`
 }
 
 // A sessionReport is a session of the console for a program.
@@ -145,7 +123,8 @@ func newSessionReport(s *signin.Session) sessionReport {
 	return r
 }
 
-func (c *consoleListCmd) Run(e *env) error {
+// sessions lists who has signed in.
+func (c *consoleCmd) sessions(e *env) error {
 	return c.DB.With(func(ctx context.Context, s *storage.Store, _ *install.Records) error {
 		all, err := (&signin.Book{Store: s}).List(ctx)
 		switch {
@@ -165,16 +144,12 @@ func (c *consoleListCmd) Run(e *env) error {
 	})
 }
 
-type consoleRevokeCmd struct {
-	reviewerFlags
-	Name string `arg:"" help:"Name of the session: the 16 hexadecimal digits that list prints."`
-}
-
-func (c *consoleRevokeCmd) Run(e *env) error {
+// revoke ends a session.
+func (c *consoleCmd) revoke(e *env) error {
 	return c.DB.With(func(ctx context.Context, s *storage.Store, kept *install.Records) error {
-		person, err := app.RevokeConsole(ctx, s, kept, c.Name, c.who(e))
+		person, err := app.RevokeConsole(ctx, s, kept, c.Revoke, c.person(e))
 		if errors.Is(err, signin.ErrNone) {
-			return errors.New("console: no such session, or it is over: pellucid console sessions list has those that go on")
+			return errors.New("console: no such session, or it is over: pellucid console --sessions has those that go on")
 		}
 		switch {
 		case err != nil:
@@ -184,7 +159,7 @@ func (c *consoleRevokeCmd) Run(e *env) error {
 				Name   string `json:"name"`
 				Person string `json:"person"`
 				By     string `json:"by"`
-			}{c.Name, person, c.who(e)})
+			}{c.Revoke, person, c.person(e)})
 		}
 		fmt.Fprintf(e.Stderr, "The session of %s has ended.\n", terminal.Inline(person))
 		return nil

@@ -20,14 +20,58 @@ var former = map[string]string{
 	"ground import --format": "--format is gone: docs/examples/factcheck makes attestations of published fact checks",
 }
 
-// formerIn returns what to do in place of the former verb or flag in a command line.
-func formerIn(args []string) (instead string, found bool) {
-	for words, instead := range former {
-		verb, flag, isFlag := strings.Cut(words, " --")
-		begins := strings.HasPrefix(strings.Join(args, " ")+" ", verb+" ")
-		if begins && (!isFlag || slices.ContainsFunc(args, func(arg string) bool { return arg == "--"+flag || strings.HasPrefix(arg, "--"+flag+"=") })) {
-			return instead, true
+// movedVerbs are those that are now a flag of another verb.
+var movedVerbs = map[string]string{
+	"pins show":               "pins list --items",
+	"pins forget":             "forget --pin SERVER",
+	"href":                    "scrub --uri URI",
+	"attest keygen":           "keys new attestation",
+	"attest hash":             "attest check --hash",
+	"ground reverse":          "ground retract --reverse",
+	"quarantine exceptions":   "quarantine list --of exceptions",
+	"quarantine blocks":       "quarantine list --of blocks",
+	"quarantine approvals":    "quarantine list --of approvals",
+	"quarantine confirm":      "quarantine except --confirm ID",
+	"quarantine lift":         "quarantine revoke",
+	"console serve":           "console",
+	"console link":            "console --link",
+	"console sessions list":   "console --sessions",
+	"console sessions revoke": "console --revoke NAME",
+	"console sessions":        "console --sessions",
+	"webhooks list":           "webhooks",
+	"webhooks test":           "webhooks --test NAME",
+	"trust show":              "trust",
+	"trust replay":            "trust --replay",
+	"keys list":               "doctor",
+	"keys retire":             "keys rotate --retire ID",
+	"ledger index":            "ledger show --index",
+	"ledger prove":            "explain --proof ID",
+	"ledger case":             "explain --case FILE ID",
+	"ledger rotate":           "keys rotate --log",
+	"ledger keygen":           "keys new ledger NAME",
+	"ledger witness":          "ledger checkpoint --policy FILE",
+	"ledger resume":           "ledger restore --resume",
+	"ccr verify":              "ledger verify --record FILE",
+	"ccr rerun":               "ccr replay RECORD CONTEXT",
+}
+
+// formerIn returns what to do in place of the former verb or flag that a command line has; "" where it has none.
+func formerIn(args []string) string {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	line := strings.Join(args, " ") + " "
+	for n := min(3, len(args)); n > 0; n-- {
+		was := strings.Join(args[:n], " ")
+		if now, moved := movedVerbs[was]; moved {
+			return "pellucid " + was + " is now pellucid " + now
 		}
 	}
-	return "", false
+	for words, instead := range former {
+		verb, flag, isFlag := strings.Cut(words, " --")
+		if strings.HasPrefix(line, verb+" ") && (!isFlag || slices.ContainsFunc(args, func(arg string) bool { return arg == "--"+flag || strings.HasPrefix(arg, "--"+flag+"=") })) {
+			return instead
+		}
+	}
+	return ""
 }

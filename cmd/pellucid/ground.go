@@ -16,8 +16,7 @@ type groundCmd struct {
 	Serve   groundServeCmd   `cmd:"" help:"Answer queries over MCP, and accept attestations."`
 	Import  groundImportCmd  `cmd:"" help:"Check attestations and store them."`
 	Query   groundQueryCmd   `cmd:"" help:"Query the store, without a server."`
-	Retract groundRetractCmd `cmd:"" help:"Retract a source or an attestation, and everything that depends on it."`
-	Reverse groundReverseCmd `cmd:"" help:"Reverse a retraction."`
+	Retract groundRetractCmd `cmd:"" help:"Retract a source or an attestation, and everything that depends on it; or take that back."`
 	Export  groundExportCmd  `cmd:"" help:"Print what the store holds, as JSON lines."`
 }
 

@@ -14,35 +14,34 @@ import (
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 )
 
-type groundRetractCmd struct{ eventFlags }
+type groundRetractCmd struct {
+	eventFlags
+	Reverse bool `help:"Take a retraction back. Of the events on one target the latest decides."`
+}
 
 func (groundRetractCmd) Help() string {
 	return `Signs a cascade event and hands it in: the attestation, or whatever depends on the
 source, is withheld from then on, and so is all that depends on it in turn. The key is
 the operator's own, which an adapter on the same state directory believes whatever it
-is about. A validator's key withdraws that validator's own attestations. With --url
+is about. A validator's key withdraws that validator's own attestations, but cannot take back what another
+validator may have retracted. With --url
 the event is posted to a running adapter instead of being written to the store. Exit
 codes: 0 done, 1 refused, 2 wrong usage, 3 bad configuration, 4 the store or the
 adapter cannot be reached.`
 }
 
-func (c *groundRetractCmd) Run(e *env) error { return c.send(e, ground.Retract) }
-
-type groundReverseCmd struct{ eventFlags }
-
-func (groundReverseCmd) Help() string {
-	return `Takes a retraction back. Of the events on one target the latest decides. Keys and
-exit codes are as for retract, but that a validator cannot take back what another
-validator may have retracted.`
+func (c *groundRetractCmd) Run(e *env) error {
+	if c.Reverse {
+		return c.send(e, ground.Reverse)
+	}
+	return c.send(e, ground.Retract)
 }
-
-func (c *groundReverseCmd) Run(e *env) error { return c.send(e, ground.Reverse) }
 
 // eventFlags are those of a cascade event.
 type eventFlags struct {
 	groundDB
 	Reason string    `placeholder:"TEXT" help:"Reason, for people. Readers get it as third-party text."`
-	Key    string    `placeholder:"FILE" completion:"files" help:"File of the key, as attest keygen wrote it (default: the operator's key)."`
+	Key    string    `placeholder:"FILE" completion:"files" help:"File of the key, as keys new wrote it (default: the operator's key)."`
 	Method string    `placeholder:"DID-URL" help:"Identifier under which the key is published, if not its did:key."`
 	At     time.Time `placeholder:"TIME" help:"Time of the event (RFC 3339; default: now)."`
 	Issuer []string  `sep:"none" placeholder:"DID" help:"Issuer whose events this store accepts, as for serve; may be repeated."`

@@ -3,72 +3,126 @@
 package main
 
 import (
-	"encoding/json"
+	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/pellucid-mcp/pellucid/app/audit"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/grounding/attest"
+	"github.com/pellucid-mcp/pellucid/grounding/validator"
+	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
+	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 // keysCmd is about the keys of the installation.
 type keysCmd struct {
-	List   keysListCmd   `cmd:"" help:"List the ids of the keys of this installation."`
-	Rotate keysRotateCmd `cmd:"" help:"Make a new key, which takes over from the current one."`
-	Retire keysRetireCmd `cmd:"" help:"Remove a previous key."`
+	New    keysNewCmd    `cmd:"" help:"Make a key for a log that replicas share, or for attestations."`
+	Rotate keysRotateCmd `cmd:"" help:"Replace the key of this installation, or that of the log; remove a previous one."`
 }
 
-type keysListCmd struct {
-	JSON bool `name:"json" help:"Print one JSON object for each key, as JSON lines."`
+type keysNewCmd struct {
+	Kind   string `arg:"" enum:"ledger,attestation" help:"What the key signs: ledger or attestation."`
+	Origin string `arg:"" optional:"" help:"Name of the log, such as example.com/log; that of an existing log stands in the first line of ledger checkpoint."`
+	Out    string `placeholder:"FILE" completion:"files" help:"Write the key of an attestation to a new file, which only its owner can read."`
 }
 
-func (keysListCmd) Help() string {
-	return `The current key writes fences and seals the ids of sessions, what servers get back from clients,
-and what is stored of sessions and conversations. A previous key only opens what it has sealed. The
-id of a key is derived from it and is no secret. The key that signs the log of decisions is another
-one: pellucid ledger rotate replaces it. Exit codes: 0 done; 3 the keys cannot be read.`
+func (keysNewCmd) Help() string {
+	return `The key goes to standard output, and its public part to standard error. That of a log is one line,
+PRIVATE+KEY+…: write it into a secret, and name it at every replica: evidence: {key: "file:/run/secrets/ledger"}.
+A log that has begun with another key takes it over with pellucid keys rotate --log --key. That of
+attestations is JSON; its DID is what they are made under. Exit codes: 0 done, 1 the file cannot be
+written, 2 wrong usage.`
 }
 
-func (c *keysListCmd) Run(e *env) error {
-	dir, err := install.Open()
-	if err != nil {
-		return err
-	}
-	keys, err := install.Keys(dir)
-	if err != nil {
-		return err
-	}
-	for i, k := range keys {
-		state := "previous"
-		if i == 0 {
-			state = "current"
-		}
-		if c.JSON {
-			b, err := json.Marshal(map[string]string{"id": k.ID(), "state": state})
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(e.Stdout, "%s\n", b)
-			continue
-		}
-		fmt.Fprintf(e.Stdout, "%s  %s\n", k.ID(), state)
+func (c *keysNewCmd) Validate() error {
+	switch ofLog := c.Kind == "ledger"; {
+	case ofLog && (c.Origin == "" || c.Out != ""):
+		return errors.New("keys new ledger takes the name of the log, and no --out")
+	case !ofLog && c.Origin != "":
+		return errors.New("keys new attestation takes no name")
 	}
 	return nil
 }
 
-type keysRotateCmd struct{}
-
-func (keysRotateCmd) Help() string {
-	return `A gateway and a guard that run learn of the new key within a second, and use it three seconds
-later. No session ends. Where PELLUCID_INSTALL_KEY gives the keys, as to replicas, this command
-changes nothing and says which steps to take. The key that signs the log of decisions is another one:
-pellucid ledger rotate replaces it. Exit codes: 0 done; 1 there are too many keys; 2 the keys come
-from PELLUCID_INSTALL_KEY; 3 the keys cannot be read or written.`
+func (c *keysNewCmd) Run(e *env) error {
+	if c.Kind == "ledger" {
+		private, public, err := audit.NewKey(c.Origin)
+		if err != nil {
+			return exit.With(exit.Usage, err)
+		}
+		fmt.Fprintln(e.Stderr, public)
+		_, err = fmt.Fprintln(e.Stdout, private)
+		return err
+	}
+	k, err := attest.GenerateKey(rand.Reader)
+	if err != nil {
+		return err
+	}
+	told := e.Stderr
+	if c.Out != "" {
+		told, err = e.Stdout, validator.CreateKey(c.Out, k)
+	} else {
+		err = validator.WriteKey(e.Stdout, k)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(told, k.DID())
+	return err
 }
 
-func (keysRotateCmd) Run(e *env) error {
+type keysRotateCmd struct {
+	ledgerDB
+	Retire string `xor:"what" placeholder:"ID" help:"Remove this previous key of the installation; pellucid doctor lists them."`
+	Log    bool   `xor:"what" help:"Replace the key that signs the log."`
+	Key    string `placeholder:"env:NAME|file:PATH" help:"With --log: reference to the new key, PRIVATE+KEY+… (default: a new key in the state directory)."`
+	Old    string `placeholder:"env:NAME|file:PATH" help:"With --log: reference to the present key, where it is not in the state directory."`
+	JSON   bool   `name:"json" help:"With --log: print the result as JSON."`
+}
+
+func (c *keysRotateCmd) Validate() error {
+	if !c.Log && (c.Key != "" || c.Old != "" || c.JSON) {
+		return errors.New("--key, --old and --json go with --log")
+	}
+	return nil
+}
+
+func (keysRotateCmd) Help() string {
+	return `The key of the installation writes fences and seals the ids of sessions, what servers get back from
+clients, and what is stored of sessions and conversations. A gateway and a guard that run learn of the new
+key within a second, and use it three seconds later. No session ends. The previous key opens what it has
+sealed until --retire removes it: then sessions that began under it cannot be brought back after a restart, and
+fences that it made cannot be checked. Keep it for as long as http.session_life (30 days), unless it has leaked.
+Where PELLUCID_INSTALL_KEY gives the keys, as to replicas, this command
+changes nothing and says which steps to take.
+
+With --log, the log records the change, signed by the old key, so that a reader who trusts the first key
+can follow. A running gateway takes up the new key by itself where both are of the
+state directory; otherwise put its reference into the configuration and start it anew. Exit codes: 0 done; 1 there
+are too many keys, no such key, or it is the current one; 2 the keys come
+from PELLUCID_INSTALL_KEY; 3 the keys cannot be read or written; 4 the store cannot be reached.`
+}
+
+func (c *keysRotateCmd) Run(e *env) error {
+	if c.Log {
+		return c.rotateLog(e)
+	}
 	dir, err := install.Open()
 	if err != nil {
 		return err
+	}
+	if c.Retire != "" {
+		if err := install.RetireKey(dir, c.Retire); err != nil {
+			return err
+		}
+		fmt.Fprintf(e.Stdout, "The key %s is removed.\n", c.Retire)
+		return nil
 	}
 	ctx, stop := exit.UntilSignal()
 	defer stop()
@@ -77,29 +131,38 @@ func (keysRotateCmd) Run(e *env) error {
 		return err
 	}
 	fmt.Fprintf(e.Stdout, "The key %s is in use. The key %s stays, so that what it has sealed opens.\n", now.ID(), before.ID())
-	fmt.Fprintf(e.Stderr, "Later: pellucid keys retire %s\n", before.ID())
+	fmt.Fprintf(e.Stderr, "Later: pellucid keys rotate --retire %s\n", before.ID())
 	return nil
 }
 
-type keysRetireCmd struct {
-	ID string `arg:"" help:"Id of the key, as pellucid keys list shows it."`
+func (c *keysRotateCmd) rotateLog(e *env) error {
+	return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
+		r, err := audit.Rotate(ctx, l, dir, func() (old, next *ledger.Signer, err error) {
+			if old, err = signerOf(e, "--old", c.Old); err == nil {
+				next, err = signerOf(e, "--key", c.Key)
+			}
+			return old, next, err
+		})
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return terminal.WriteJSON(e.Stdout, r)
+		}
+		_, err = fmt.Fprintf(e.Stdout, "Record %d says so: from the next one on this key signs.\n%s\n", r.Index, r.Key)
+		return err
+	})
 }
 
-func (keysRetireCmd) Help() string {
-	return `What the key has sealed does not open any more: sessions that began under it cannot be brought
-back after a restart, and fences that it made cannot be checked. Keep it for as long as
-http.session_life (30 days), unless it has leaked. Exit codes: 0 done; 1 no such key, or the current
-one; 2 the keys come from PELLUCID_INSTALL_KEY; 3 the keys cannot be read or written.`
-}
-
-func (c *keysRetireCmd) Run(e *env) error {
-	dir, err := install.Open()
+// signerOf is the private key that a reference stands for, nil where there is none.
+func signerOf(e *env, flag, ref string) (*ledger.Signer, error) {
+	text, err := e.secrets().optional("ledger: "+flag, ref)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	s, err := ledger.ParseSigner(strings.TrimSpace(text))
 	if err != nil {
-		return err
+		return nil, exit.With(exit.Config, fmt.Errorf("ledger: %s: %w", flag, err))
 	}
-	if err := install.RetireKey(dir, c.ID); err != nil {
-		return err
-	}
-	fmt.Fprintf(e.Stdout, "The key %s is removed.\n", c.ID)
-	return nil
+	return s, nil
 }

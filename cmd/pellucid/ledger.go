@@ -13,7 +13,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
-	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -21,17 +20,10 @@ import (
 // ledgerCmd is what a person asks of the record of decisions.
 type ledgerCmd struct {
 	Show       ledgerShowCmd       `cmd:"" help:"List records, or show one."`
-	Index      ledgerIndexCmd      `cmd:"" help:"Say how far the index of the log is, or make it anew."`
-	Prove      ledgerProveCmd      `cmd:"" help:"Write the proof that the log contains a record."`
 	Verify     ledgerVerifyCmd     `cmd:"" help:"Check the log, an exported log, or a proof."`
 	Checkpoint ledgerCheckpointCmd `cmd:"" help:"Print the latest checkpoint, or the public keys."`
-	Case       ledgerCaseCmd       `cmd:"" help:"Write all that is known and provable of one decision into one file."`
 	Export     ledgerExportCmd     `cmd:"" help:"Write the log as static files, or follow it as JSON lines."`
-	Rotate     ledgerRotateCmd     `cmd:"" help:"Replace the key that signs the log."`
-	Witness    ledgerWitnessCmd    `cmd:"" help:"Have witnesses cosign the latest checkpoint."`
 	Restore    ledgerRestoreCmd    `cmd:"" help:"Bring back records that the database has lost, from an export."`
-	Resume     ledgerResumeCmd     `cmd:"" help:"Let a log go on that was stopped for a reason that does not hold."`
-	Keygen     ledgerKeygenCmd     `cmd:"" help:"Make a private key for a log that replicas share."`
 }
 
 func (ledgerCmd) Help() string {
@@ -60,6 +52,8 @@ type ledgerShowCmd struct {
 	Of        string   `placeholder:"ID" help:"List only records about the record or held result with this id."`
 	Limit     int      `default:"100" help:"Maximum number of records to list, up to 1,000."`
 	Before    *int64   `placeholder:"INDEX" help:"List only what comes after the record of this index in the list: older records."`
+	Index     bool     `help:"Say how far the index of the log is instead, by which records are found."`
+	Rebuild   bool     `help:"Empty the index and make it anew from the log, where it was damaged, or its key was retired. Searches show fewer records until it is done."`
 	Openings  bool     `help:"With --json: also print the plain digests and the salt of each record. Do not publish them."`
 	JSON      bool     `name:"json" help:"Print one JSON object for each record, as JSON lines."`
 	Query     []string `arg:"" name:"id or filter" optional:"" help:"Evidence id of one record, or its index in the log; or a filter such as server:mail code:hidden-tag since:24h (default: list records)."`
@@ -72,11 +66,14 @@ of the state directory (decisions.jsonl and its older files), where wrap keeps i
 ledger, and in the queue. Without a ledger, a list is one of the journal. Places inside a result stand in no record: quarantine show has them
 for a result that is held. The newest record comes first. A record says what was decided about what, by digests
 and codes; no word of a third party stands in it. Times are those of the machine that
-recorded, and prove nothing: the index of a record does. Lists come from the index of the log (pellucid ledger index),
+recorded, and prove nothing: the index of a record does. Lists come from the index of the log (--index),
 which is brought up to date first.`
 }
 
 func (c *ledgerShowCmd) Run(e *env) error {
+	if c.Index || c.Rebuild {
+		return c.index(e)
+	}
 	if c.Limit < 1 || c.Limit > 1000 {
 		return exit.With(exit.Usage, errors.New("--limit: want 1 to 1,000"))
 	}
@@ -102,19 +99,8 @@ func (c *ledgerShowCmd) Run(e *env) error {
 	return err
 }
 
-type ledgerIndexCmd struct {
-	ledgerDB
-	Rebuild bool `help:"Empty the index and make it anew from the log."`
-	JSON    bool `name:"json" help:"Print the result as JSON."`
-}
-
-func (ledgerIndexCmd) Help() string {
-	return `The index finds and counts the records of the log, for ledger show and the console. It proves
-nothing, and a running gateway keeps it up to date. --rebuild is for an index that was damaged, or whose key was retired
-(pellucid keys); searches show fewer records until it is done. The log is not changed.`
-}
-
-func (c *ledgerIndexCmd) Run(e *env) error {
+// index says how far the index of the log is, or makes it anew.
+func (c *ledgerShowCmd) index(e *env) error {
 	return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
 		st, err := audit.Index(ctx, l, c.Rebuild)
 		if err != nil {
@@ -131,14 +117,21 @@ type ledgerCheckpointCmd struct {
 	ledgerDB
 	Keys bool `help:"Print the public keys of the log instead, oldest first: give them to the verifier."`
 	JSON bool `name:"json" help:"Print the checkpoint and the keys as JSON."`
+	witnessFlags
 }
 
 func (ledgerCheckpointCmd) Help() string {
 	return `A checkpoint is a C2SP signed note: the log's name, its size, its root and a signature.
-A checkpoint that is kept elsewhere can show later that records were removed or changed since.`
+A checkpoint that is kept elsewhere can show later that records were removed or changed since.
+With --policy or --witness it has witnesses cosign the checkpoint first. Where the cosignatures are
+enough it is also kept in the store: readers of /log/ and pellucid ledger export get it, as long as the log has not
+grown. A running gateway does this by itself with evidence: {witnesses: …}. Exit code 1: too few have cosigned.`
 }
 
 func (c *ledgerCheckpointCmd) Run(e *env) error {
+	if c.Policy != "" || len(c.Witness) > 0 {
+		return c.cosign(e, c.DB)
+	}
 	return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
 		r, err := audit.Latest(ctx, l)
 		if err != nil {
@@ -154,69 +147,4 @@ func (c *ledgerCheckpointCmd) Run(e *env) error {
 		_, err = fmt.Fprint(e.Stdout, terminal.Printable(r.Checkpoint)) // a witness's name is anything
 		return err
 	})
-}
-
-type ledgerRotateCmd struct {
-	ledgerDB
-	Key  string `placeholder:"env:NAME|file:PATH" help:"Reference to the new key, PRIVATE+KEY+… (default: a new key in the state directory)."`
-	Old  string `placeholder:"env:NAME|file:PATH" help:"Reference to the present key, where it is not in the state directory."`
-	JSON bool   `name:"json" help:"Print the result as JSON."`
-}
-
-func (ledgerRotateCmd) Help() string {
-	return `The log records the change, signed by the old key, so that a reader who trusts the first key
-can follow. A running gateway takes up the new key by itself where both are of the
-state directory; otherwise put its reference into the configuration and start it anew.`
-}
-
-func (c *ledgerRotateCmd) Run(e *env) error {
-	return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
-		r, err := audit.Rotate(ctx, l, dir, func() (old, next *ledger.Signer, err error) {
-			if old, err = signerOf(e, "--old", c.Old); err == nil {
-				next, err = signerOf(e, "--key", c.Key)
-			}
-			return old, next, err
-		})
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			return terminal.WriteJSON(e.Stdout, r)
-		}
-		_, err = fmt.Fprintf(e.Stdout, "Record %d says so: from the next one on this key signs.\n%s\n", r.Index, r.Key)
-		return err
-	})
-}
-
-type ledgerKeygenCmd struct {
-	Origin string `arg:"" help:"Name of the log, such as example.com/log; that of an existing log stands in the first line of ledger checkpoint."`
-}
-
-func (ledgerKeygenCmd) Help() string {
-	return `The key is one line, PRIVATE+KEY+…, on standard output; its public key goes to standard error. Write
-the line into a secret, and name it at every replica: evidence: {key: "file:/run/secrets/ledger"}.
-A log that has begun with another key takes this one over with pellucid ledger rotate --key.`
-}
-
-func (c *ledgerKeygenCmd) Run(e *env) error {
-	private, public, err := audit.NewKey(c.Origin)
-	if err != nil {
-		return exit.With(exit.Usage, err)
-	}
-	fmt.Fprintln(e.Stderr, public)
-	_, err = fmt.Fprintln(e.Stdout, private)
-	return err
-}
-
-// signerOf is the private key that a reference stands for, nil where there is none.
-func signerOf(e *env, flag, ref string) (*ledger.Signer, error) {
-	text, err := e.secrets().optional("ledger: "+flag, ref)
-	if err != nil || text == "" {
-		return nil, err
-	}
-	s, err := ledger.ParseSigner(strings.TrimSpace(text))
-	if err != nil {
-		return nil, exit.With(exit.Config, fmt.Errorf("ledger: %s: %w", flag, err))
-	}
-	return s, nil
 }

@@ -9,31 +9,24 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/audit"
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
-type ledgerWitnessCmd struct {
-	ledgerDB
+type witnessFlags struct {
 	Policy  string   `completion:"files" placeholder:"FILE" help:"Policy (C2SP tlog-policy): the witnesses with their URLs, and which of them are enough."`
 	Witness []string `sep:"none" placeholder:"VKEY=URL" help:"Without --policy: public key and submission prefix of a witness."`
 	Quorum  int      `help:"Without --policy: number of the witnesses that must cosign; 0 means all."`
 }
 
-func (ledgerWitnessCmd) Help() string {
-	return `The checkpoint with the cosignatures goes to standard output. Where they are enough it is also kept in
-the store: readers of /log/ and pellucid ledger export get it, as long as the log has not grown. A running
-gateway does this by itself with evidence: {witnesses: …}. Exit codes: 0 enough witnesses have cosigned;
-1 they have not.`
-}
-
-func (c *ledgerWitnessCmd) Run(e *env) error {
+func (c *witnessFlags) cosign(e *env, db install.Database) error {
 	p, err := audit.ParsePolicy(c.Policy, c.Witness, c.Quorum)
 	if err != nil {
 		return err
 	}
-	return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
+	return db.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
 		r, err := audit.Cosign(ctx, l, dir, p)
 		if err != nil {
 			return err
@@ -53,18 +46,31 @@ func (c *ledgerWitnessCmd) Run(e *env) error {
 
 type ledgerRestoreCmd struct {
 	ledgerDB
-	Key  []string `sep:"none" placeholder:"VKEY" help:"Public key of the log that you trust (default: those that the records in the database name)."`
-	From string   `arg:"" completion:"files" help:"Directory of an export that has more records than the database."`
+	Key    []string `sep:"none" placeholder:"VKEY" help:"Public key of the log that you trust (default: those that the records in the database name)."`
+	Resume bool     `help:"Restore nothing: let a log go on that was stopped by mistake."`
+	From   string   `arg:"" optional:"" completion:"files" help:"Directory of an export that has more records than the database."`
 }
 
 func (ledgerRestoreCmd) Help() string {
 	return `A log is stopped when the database has lost a part of it that was published: after a failover to a
 standby that did not have the last transactions, or a restore of an older copy. This verb adds the missing
 records, byte for byte, and the log goes on as the log that it was. Their openings are lost, and so are the
-links of the processes that stored them: ledger verify names these as missing.`
+links of the processes that stored them: ledger verify names these as missing. --resume is for a log that was
+stopped by mistake: by a witness that claims what it has not seen, and that you have taken out of the configuration. A
+process that has itself seen a larger log stops it again.`
+}
+
+func (c *ledgerRestoreCmd) Validate() error {
+	if c.Resume == (c.From != "") {
+		return errors.New("ledger restore takes a directory, or --resume")
+	}
+	return nil
 }
 
 func (c *ledgerRestoreCmd) Run(e *env) error {
+	if c.Resume {
+		return c.resume(e)
+	}
 	o, err := audit.ParseOptions(c.Key, nil, 0, nil)
 	if err != nil {
 		return err
@@ -79,14 +85,8 @@ func (c *ledgerRestoreCmd) Run(e *env) error {
 	})
 }
 
-type ledgerResumeCmd struct{ ledgerDB }
-
-func (ledgerResumeCmd) Help() string {
-	return `Use it where the log was stopped by mistake: a witness that claims what it has not seen, and that you have
-taken out of the configuration. A process that has itself seen a larger log stops it again.`
-}
-
-func (c *ledgerResumeCmd) Run(e *env) error {
+// resume lets a log go on that was stopped by mistake.
+func (c *ledgerRestoreCmd) resume(e *env) error {
 	return c.DB.WithLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
 		if err := l.Resume(ctx); err != nil {
 			return err

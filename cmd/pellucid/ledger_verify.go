@@ -15,36 +15,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
-type ledgerProveCmd struct {
-	ledgerDB
-	ID string `arg:"" help:"Evidence id of the record, as a placeholder or _meta shows it, or its index in the log."`
-}
-
-func (ledgerProveCmd) Help() string {
-	return `The proof is a text, C2SP tlog-proof, that holds the record, its place and a checkpoint:
-with the log's public key (pellucid ledger checkpoint --keys) it is all that is needed
-to check it, offline: pellucid ledger verify --proof FILE --key KEY.`
-}
-
-func (c *ledgerProveCmd) Run(e *env) error {
-	id, err := audit.Named(c.DB, c.ID)
-	if err != nil {
-		return err
-	}
-	return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
-		one, err := audit.Find(ctx, l, dir, id)
-		if err != nil {
-			return err
-		}
-		p, err := ledger.Prove(ctx, l, one.Index)
-		if err != nil {
-			return err
-		}
-		_, err = e.Stdout.Write(p.Bytes())
-		return err
-	})
-}
-
 type ledgerExportCmd struct {
 	ledgerDB
 	Openings bool   `help:"Also write the plain digests and salts of the records. Do not publish them."`
@@ -61,8 +31,7 @@ out; after a crash standard output may get up to 256 records twice. A file may b
 time: a new one is made. Use a file where a reader of standard output could end before it has read everything.`
 }
 
-// Validate is called by kong; its error is one of usage.
-func (c *ledgerExportCmd) validate() error {
+func (c *ledgerExportCmd) Validate() error {
 	switch {
 	case !c.Follow && c.To == "":
 		return errors.New("want a directory, or --follow")
@@ -94,6 +63,7 @@ type ledgerVerifyCmd struct {
 	Quorum   int      `help:"Number of the witnesses that must have cosigned; 0 means all."`
 	Older    []string `completion:"files" placeholder:"FILE" help:"File of a checkpoint that you kept. The log must contain it."`
 	Restored bool     `help:"Accept that the database was restored from a back-up: replace the remembered checkpoint with the present one."`
+	Record   string   `completion:"files" placeholder:"FILE" help:"Also check this evidence of ccr analyze: that its verdict follows from its answers, and that a record of the ledger in the store has its digest."`
 	Proof    string   `completion:"files" placeholder:"FILE" help:"Check this proof instead of a log."`
 	JSON     bool     `name:"json" help:"Print the report as JSON."`
 	Dir      string   `arg:"" optional:"" completion:"files" help:"Directory of an exported log (default: check the log in the store, and the rows of the store)."`
@@ -119,7 +89,36 @@ func (c *ledgerVerifyCmd) Validate() error {
 	return nil
 }
 
+// record checks the evidence of --record.
+func (c *ledgerVerifyCmd) record(e *env) error {
+	out, _, err := replay(e, c.Record)
+	if err != nil {
+		return err
+	}
+	if !out.Holds {
+		return fmt.Errorf("ccr: %s: %s", terminal.InputName(c.Record), out.Problem)
+	}
+	fmt.Fprintf(e.Stderr, "%s: the verdict follows\n", out.Record)
+	if c.Dir == "" && c.Proof == "" {
+		file, err := terminal.ReadInput(c.Record, e.Stdin)
+		if err != nil {
+			return err
+		}
+		id, err := c.DB.CounterfactualOf(file)
+		if err != nil {
+			return fmt.Errorf("ccr: %s: %w", terminal.InputName(c.Record), err)
+		}
+		fmt.Fprintf(e.Stderr, "record %s of the ledger has its digest\n", id)
+	}
+	return nil
+}
+
 func (c *ledgerVerifyCmd) Run(e *env) error {
+	if c.Record != "" {
+		if err := c.record(e); err != nil {
+			return err
+		}
+	}
 	o, err := audit.ParseOptions(c.Key, c.Witness, c.Quorum, c.Older)
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -24,7 +23,7 @@ import (
 
 // loginServer says which server and whose login a person means.
 type loginServer struct {
-	Config string `short:"c" default:"pellucid.yaml" completion:"files" placeholder:"FILE" help:"Configuration of pellucid up, where servers are looked up first."`
+	Config string `short:"c" completion:"files" placeholder:"FILE" help:"Configuration where servers are looked up first (default: pellucid.yaml in this directory, or that of your configuration folder)."`
 	tlsFlags
 	Principal string `placeholder:"NAME" help:"For sessions of this principal of a gateway only; without it the login is for every session that has none of its own."`
 }
@@ -335,10 +334,4 @@ func openLogins() (*login.Store, error) {
 		return nil, err
 	}
 	return login.OpenStore(dir), nil
-}
-
-// isFile reports whether there is a file.
-func isFile(name string) bool {
-	_, err := os.Stat(name)
-	return err == nil
 }

@@ -10,12 +10,24 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/preflight"
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/login"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
+
+// tlsFlags secure the connections to a server at a URL beside what the system says.
+type tlsFlags struct {
+	ClientCert string `completion:"files" placeholder:"FILE" help:"Client certificate for the server at the URL, with its chain, as PEM; read again for each new connection."`
+	ClientKey  string `completion:"files" placeholder:"FILE" help:"Key of the client certificate, as PEM."`
+	CA         string `name:"ca" completion:"files" placeholder:"FILE" help:"Certificates of the authorities that the certificate of the server at the URL may come from, as PEM, in place of those of the system."`
+}
+
+func (f *tlsFlags) tls() (*rules.ClientTLS, error) {
+	return rules.NewClientTLS(f.ClientCert, f.ClientKey, f.CA)
+}
 
 // remoteServer is a server to log in to.
 type remoteServer struct {
@@ -66,8 +78,12 @@ func (c *loginServer) find(e *env, name string) (at remoteServer, err error) {
 
 // configured is the server of that name; nil if no server has it.
 func (c *loginServer) configured(e *env, name string) (*rules.Server, error) {
-	if isFile(c.Config) || c.Config != "pellucid.yaml" {
-		r, err := rules.Load(c.Config, e.references())
+	file := c.Config
+	if file == "" {
+		file = install.ConfigInForce()
+	}
+	if file != "" {
+		r, err := rules.Load(file, e.references())
 		if err != nil {
 			return nil, exit.With(exit.Config, fmt.Errorf("login: %w", err))
 		}

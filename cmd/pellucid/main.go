@@ -25,36 +25,54 @@ import (
 // and where that would be long, in others whose names begin with it: wrap_hold.go. The
 // rest belongs to several verbs: flags that they share, what they read and how they answer.
 type cli struct {
-	Wrap       wrapCmd       `cmd:"" help:"Put one MCP server behind the boundary; the client uses standard input and output."`
-	Up         upCmd         `cmd:"" help:"Serve every configured server behind the boundary, over HTTP."`
-	Check      checkCmd      `cmd:"" help:"Check what servers say of themselves, before a client uses them."`
-	Pins       pinsCmd       `cmd:"" help:"Review what servers have changed in what they say of themselves; approve or block it."`
-	Protect    protectCmd    `cmd:"" help:"Change an MCP client's configuration so that all its servers run behind the boundary."`
-	Scrub      scrubCmd      `cmd:"" help:"Clean third-party text, and show what was hidden in it."`
-	Classify   classifyCmd   `cmd:"" help:"Print how much a text looks like an injection, by the classifiers."`
-	Href       hrefCmd       `cmd:"" help:"Check a third party's URI: print whether it is allowed, or why not."`
-	Attest     attestCmd     `cmd:"" help:"Make, sign, check and hash attestations."`
-	Ground     groundCmd     `cmd:"" help:"Serve attestations and a verdict to models, and manage their store."`
-	Conform    conformCmd    `cmd:"" help:"Score any grounding adapter against the adversarial corpus."`
-	Explain    explainCmd    `cmd:"" help:"Say what happened to one call, why, and what you can do now."`
-	Guard      guardCmd      `cmd:"" help:"Run a proxy to a model's provider that holds tool calls caused by third-party text, and report what it held."`
-	Quarantine quarantineCmd `cmd:"" help:"Review held results: show, release or deny them."`
-	Console    consoleCmd    `cmd:"" help:"Open the web console: see what was decided, and decide about what waits."`
-	Webhooks   webhooksCmd   `cmd:"" help:"List and test messages to receivers that are told what waits for a reviewer."`
-	Policy     policyCmd     `cmd:"" help:"Test the rules of a policy, and try them on recorded decisions."`
-	Trust      trustCmd      `cmd:"" help:"Show the trust scores of servers, or compute them again from the log."`
-	Keys       keysCmd       `cmd:"" help:"List, rotate and retire the keys of this installation."`
-	Ledger     ledgerCmd     `cmd:"" help:"Show, prove and verify the record of decisions."`
-	Ccr        ccrCmd        `cmd:"" help:"Find the piece of a context that took control of a model."`
-	Demo       demoCmd       `cmd:"" help:"Show poisoned and honest results, before and after, in a terminal."`
-	Login      loginCmd      `cmd:"" help:"Log in to a remote server, by OAuth in a browser or on another device."`
-	Logout     logoutCmd     `cmd:"" help:"Revoke and remove the login to a remote server."`
-	Forget     forgetCmd     `cmd:"" help:"Erase the stored data of one principal or reviewer."`
-	Doctor     doctorCmd     `cmd:"" help:"Check this installation."`
-	Store      storeCmd      `cmd:"" help:"Migrate and back up the store."`
-	Version    versionCmd    `cmd:"" help:"Print the versions of this program and of its rules."`
-	Completion completionCmd `cmd:"" help:"Print a completion script for a shell."`
+	Protect protectCmd `cmd:"" group:"first" help:"Change an MCP client's configuration so that all its servers run behind the boundary."`
+	Check   checkCmd   `cmd:"" group:"first" help:"Check what servers say of themselves, before a client uses them."`
+	Doctor  doctorCmd  `cmd:"" group:"first" help:"Check this installation."`
+	Up      upCmd      `cmd:"" group:"first" help:"Serve every configured server behind the boundary, over HTTP."`
+	Console consoleCmd `cmd:"" group:"first" help:"Open the web console: see what was decided, and decide about what waits."`
+	Explain explainCmd `cmd:"" group:"first" help:"Say what happened to one call, why, and what you can do now; write its proof."`
+
+	Wrap   wrapCmd   `cmd:"" group:"desktop" help:"Put one MCP server behind the boundary; the client uses standard input and output."`
+	Login  loginCmd  `cmd:"" group:"desktop" help:"Log in to a remote server, by OAuth in a browser or on another device."`
+	Logout logoutCmd `cmd:"" group:"desktop" help:"Revoke and remove the login to a remote server."`
+	Demo   demoCmd   `cmd:"" group:"desktop" help:"Show poisoned and honest results, before and after, in a terminal."`
+
+	Pins       pinsCmd       `cmd:"" group:"review" help:"Review what servers have changed in what they say of themselves; approve or block it."`
+	Quarantine quarantineCmd `cmd:"" group:"review" help:"Review held results: show, release or deny them."`
+	Guard      guardCmd      `cmd:"" group:"review" help:"Run a proxy to a model's provider that holds tool calls caused by third-party text, and report what it held."`
+	Ccr        ccrCmd        `cmd:"" group:"review" help:"Find the piece of a context that took control of a model."`
+
+	Policy   policyCmd   `cmd:"" group:"operate" help:"Test the rules of a policy, and try them on recorded decisions."`
+	Webhooks webhooksCmd `cmd:"" group:"operate" help:"List and test messages to receivers that are told what waits for a reviewer."`
+	Keys     keysCmd     `cmd:"" group:"operate" help:"Make, rotate and retire keys."`
+	Store    storeCmd    `cmd:"" group:"operate" help:"Migrate and back up the store."`
+	Forget   forgetCmd   `cmd:"" group:"operate" help:"Erase the stored data of one principal or reviewer, or the pin of a server."`
+
+	Ledger ledgerCmd `cmd:"" group:"audit" help:"Show and verify the record of decisions."`
+	Trust  trustCmd  `cmd:"" group:"audit" help:"Show the trust scores of servers, or compute them again from the log."`
+
+	Scrub    scrubCmd    `cmd:"" group:"text" help:"Clean third-party text, and show what was hidden in it; check URIs."`
+	Classify classifyCmd `cmd:"" group:"text" help:"Print how much a text looks like an injection, by the classifiers."`
+
+	Ground  groundCmd  `cmd:"" group:"ground" help:"Serve attestations and a verdict to models, and manage their store."`
+	Attest  attestCmd  `cmd:"" group:"ground" help:"Sign and check attestations."`
+	Conform conformCmd `cmd:"" group:"ground" help:"Score any grounding adapter against the adversarial corpus."`
+
+	Version    versionCmd    `cmd:"" group:"program" help:"Print the versions of this program and of its rules."`
+	Completion completionCmd `cmd:"" group:"program" help:"Print a completion script for a shell."`
 	Manual     manualCmd     `cmd:"" hidden:"" help:"Write the manual pages into a folder, for packages."`
+}
+
+// verbGroups say who uses the verbs, in the order of their help.
+var verbGroups = []kong.Group{
+	{Key: "first", Title: "The first six:"},
+	{Key: "desktop", Title: "On your machine:"},
+	{Key: "review", Title: "For reviewers:"},
+	{Key: "operate", Title: "For operators:"},
+	{Key: "audit", Title: "For auditors:"},
+	{Key: "text", Title: "For texts:"},
+	{Key: "ground", Title: "Grounding and attestations:"},
+	{Key: "program", Title: "This program:"},
 }
 
 // env is what a verb may touch of the world outside.
@@ -80,12 +98,15 @@ func run(args []string, e *env) int {
 		args = []string{"--help"}
 		k.Stdout, k.Exit = e.Stderr, func(int) { os.Exit(exit.Usage) }
 	}
-	if len(args) == 1 && args[0] == "--version" { // what people try first
+	switch args = helpArguments(k, args); {
+	case len(args) == 1 && args[0] == "--version": // what people try first
 		args[0] = "version"
+	case formerIn(args) != "":
+		return report(e, exit.With(exit.Usage, errors.New(formerIn(args))))
 	}
 	ctx, err := k.Parse(args)
 	if err != nil {
-		return report(e, exit.With(exit.Usage, usage(args, err)))
+		return report(e, exit.With(exit.Usage, usage(err)))
 	}
 	return report(e, ctx.Run(e))
 }
@@ -97,6 +118,7 @@ func newParser(c *cli, e *env) (*kong.Kong, error) {
 		kong.Writers(e.Stdout, e.Stderr),
 		kong.Exit(os.Exit),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.ExplicitGroups(verbGroups),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
 		kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(decodeTime)),
 		kong.TypeMapper(reflect.TypeFor[slog.Level](), kong.MapperFunc(decodeLevel)),

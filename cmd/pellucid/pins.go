@@ -14,12 +14,10 @@ import (
 
 // pinsCmd is what a person does about servers that say something else than before.
 type pinsCmd struct {
-	List    pinsListCmd    `cmd:"" help:"List the pinned servers, and what waits for a decision."`
-	Show    pinsShowCmd    `cmd:"" help:"Show the pin of a server, or the text of one item."`
+	List    pinsListCmd    `cmd:"" help:"List the pinned servers, and what waits for a decision; or the items of a server, and their text."`
 	Diff    pinsDiffCmd    `cmd:"" help:"Compare what waits with what is approved, field by field."`
 	Approve pinsApproveCmd `cmd:"" help:"Approve the waiting version of an item."`
 	Block   pinsBlockCmd   `cmd:"" help:"Block the waiting version of an item."`
-	Forget  pinsForgetCmd  `cmd:"" help:"Delete the pin of a server, as if it had never been seen."`
 }
 
 func (pinsCmd) Help() string {
@@ -30,12 +28,21 @@ is damaged; 4 the database cannot be reached.`
 }
 
 type pinsListCmd struct {
-	pinFlags
-	Server string `arg:"" optional:"" help:"Show only this server."`
-	JSON   bool   `name:"json" help:"Print one JSON object for each server, as JSON lines."`
+	pinArgs
+	Items   bool `help:"Show every item, with its state and digest, and not only each server."`
+	Pending bool `help:"Show only the items that wait for a decision."`
+}
+
+func (pinsListCmd) Help() string {
+	return `With an item: its versions as they
+were received, as canonical JSON; what a terminal would not show is spelled out. It is
+third-party text: read it, and do not paste it into a model.`
 }
 
 func (c *pinsListCmd) Run(e *env) error {
+	if c.Items || c.Pending || c.Item != "" {
+		return c.items(e)
+	}
 	rows, err := c.places().Rows(c.Server)
 	if err != nil {
 		return err
@@ -58,18 +65,8 @@ type pinArgs struct {
 	JSON   bool   `name:"json" help:"Print one JSON object for each item."`
 }
 
-type pinsShowCmd struct {
-	pinArgs
-	Pending bool `help:"Show only what waits for a decision."`
-}
-
-func (pinsShowCmd) Help() string {
-	return `Without an item: every item with its state and digest. With one: its versions as they
-were received, as canonical JSON; what a terminal would not show is spelled out. It is
-third-party text: read it, and do not paste it into a model.`
-}
-
-func (c *pinsShowCmd) Run(e *env) error {
+// items shows the items of the pins.
+func (c *pinsListCmd) items(e *env) error {
 	return c.places().EachPin(c.Server, func(pin *surface.Pin) error {
 		items, err := pinview.Items(pin, c.Item)
 		if err != nil {

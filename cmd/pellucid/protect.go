@@ -13,6 +13,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/policy/expr"
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -59,19 +60,20 @@ func (c *protectCmd) Validate() error {
 // flags is what each entry is to tell wrap. wrap itself would refuse a mistake when the client
 // starts it, where it would be hard to find.
 func (c *protectCmd) flags() (protect.Flags, error) {
-	w := wrapCmd{Policy: c.Policy, holdFlags: holdFlags{Hold: c.Hold}}
 	f := protect.Flags{Profile: c.Profile, Evidence: c.Evidence, Hold: strings.Join(c.Hold, ","), Policy: c.Policy}
-	if f.Hold == protect.Without {
-		w.Hold = nil
-	}
+	w := wrapCmd{Name: "server", Policy: c.Policy}
 	if f.Policy == protect.Without {
 		w.Policy = ""
 	}
-	if _, err := w.codes(); err != nil {
-		return f, exit.With(exit.Usage, fmt.Errorf("protect: %w", err))
+	if f.Hold != "" && f.Hold != protect.Without {
+		w.Set = []string{"hold=" + f.Hold}
 	}
-	if _, err := w.policy(); err != nil {
+	policy, err := w.policy()
+	if err != nil {
 		return f, exit.With(exit.Config, err)
+	}
+	if _, _, err := rules.LoadOne("", rules.Options{}, rules.One{Name: w.Name, Command: true, Settings: w.settings(), Policy: policy}); err != nil {
+		return f, w.refused("", err)
 	}
 	if w.Policy != "" && !slices.Contains(expr.Presets, w.Policy) { // a client starts wrap elsewhere
 		path, err := filepath.Abs(w.Policy)

@@ -22,20 +22,13 @@ import (
 
 // quarantineCmd is what a person does about results that were held.
 type quarantineCmd struct {
-	List    quarantineListCmd    `cmd:"" help:"List the held items."`
+	List    quarantineListCmd    `cmd:"" help:"List the held items; or exceptions, approvals or blocked sources."`
 	Show    quarantineShowCmd    `cmd:"" help:"Show an item, with hidden text decoded."`
 	Release quarantineReleaseCmd `cmd:"" help:"Release an item, or all that flags select: each is delivered once."`
 	Deny    quarantineDenyCmd    `cmd:"" help:"Deny an item, or all that flags select: they are never delivered."`
 
-	Except     quarantineExceptCmd     `cmd:"" help:"Let results pass for a time although a code is found in them."`
-	Confirm    quarantineConfirmCmd    `cmd:"" help:"Confirm an exception that another person has proposed."`
-	Exceptions quarantineExceptionsCmd `cmd:"" help:"List the exceptions that reviewers have granted."`
-
-	Blocks quarantineBlocksCmd `cmd:"" help:"List the blocked sources: their text has taken control of a model."`
-	Lift   quarantineLiftCmd   `cmd:"" help:"End the block of a source."`
-
-	Approvals quarantineApprovalsCmd `cmd:"" help:"List the calls that are approved for a time."`
-	Revoke    quarantineRevokeCmd    `cmd:"" help:"End an approval or an exception before its time."`
+	Except quarantineExceptCmd `cmd:"" help:"Let results pass for a time although a code is found in them; confirm what another person has proposed."`
+	Revoke quarantineRevokeCmd `cmd:"" help:"End an exception, an approval or the block of a source before its time."`
 }
 
 func (quarantineCmd) Help() string {
@@ -54,6 +47,8 @@ func unknown(err error) error {
 
 type quarantineListCmd struct {
 	stateDB
+	Of    string `enum:"items,exceptions,approvals,blocks" default:"items" help:"What to list: ${enum}. Approvals are calls that are approved for a time; blocks are sources whose text has taken control of a model."`
+	Ended bool   `help:"With --of: also list what has ended."`
 	State string `enum:"held,released,taken,denied,expired,all" default:"held" help:"List the items of this state: ${enum}."`
 	queueFilter
 	Group string `enum:"none,digest,server,tool,code,principal" default:"none" help:"Count items by what they have in common: ${enum}."`
@@ -81,11 +76,22 @@ func (quarantineListCmd) Help() string {
 	return `An item is a result or a call that was withheld. The client got a
 constant text with the id of the item. The list shows codes and sizes; quarantine show shows the
 content. A filter has terms NAME:VALUE, each once: server, tool, code, found, rule, principal, text,
-without, digest, id, since and until; it is written as for ledger show and in the console. With --group, each line is a group of items, with how many there are and the id of the newest.`
+without, digest, id, since and until; it is written as for ledger show and in the console. With --group, each line is a group of items, with how many there are and the id of the newest.
+
+With --of, the newest comes first. Exceptions are those that reviewers have granted; those of the configuration
+stand in the file. An approval is made by pellucid quarantine release --remember: until it ends, pellucid guard lets
+the same call of the same principal pass: the same tool, the same arguments, and values that come
+from the same kind of place and from the same sources. pellucid guard sets a block when a counterfactual run has
+found that text of a server took control of a model: until it ends, gateways on the same database hold results with
+that text, or all results of that tool or server, as the guard is configured.`
 }
 
 func (c *quarantineListCmd) Validate() error {
 	switch {
+	case c.Of != "items" && (len(c.Terms) > 0 || c.queueFilter != queueFilter{} || c.Group != "none" || c.After != ""):
+		return errors.New("a filter, --group and --after are for --of items")
+	case c.Of == "items" && c.Ended:
+		return errors.New("--ended is for --of exceptions, approvals and blocks; --state is for items")
 	case c.Group == "none" && (c.Sort == string(hold.MostFirst) || c.Skip != 0):
 		return errors.New("--sort count and --skip go with --group")
 	case c.Group != "none" && c.After != "":
@@ -96,6 +102,14 @@ func (c *quarantineListCmd) Validate() error {
 }
 
 func (c *quarantineListCmd) Run(e *env) error {
+	switch c.Of {
+	case "exceptions":
+		return c.exceptions(e)
+	case "approvals":
+		return c.approvals(e)
+	case "blocks":
+		return c.blocks(e)
+	}
 	f, err := c.filter()
 	if err != nil {
 		return err
@@ -228,7 +242,7 @@ func (c *reviewerFlags) tell(ctx context.Context, e *env, q *hold.Queue, id stri
 type quarantineReleaseCmd struct {
 	decideSome
 	reviewerKey
-	Remember string `placeholder:"TIME" help:"Also let the same call of the guard pass for this time, such as 30d: see pellucid quarantine approvals."`
+	Remember string `placeholder:"TIME" help:"Also let the same call of the guard pass for this time, such as 30d: see pellucid quarantine list --of approvals."`
 }
 
 func (c *quarantineReleaseCmd) Validate() error {

@@ -22,23 +22,11 @@ func approvalTime(s string) (time.Duration, error) {
 	return d, nil
 }
 
-type quarantineApprovalsCmd struct {
-	stateDB
-	All  bool `help:"Also list approvals that have ended."`
-	JSON bool `name:"json" help:"Print one JSON object for each approval, as JSON lines."`
-}
-
-func (quarantineApprovalsCmd) Help() string {
-	return `An approval is made by pellucid quarantine release --remember. Until it ends, pellucid guard lets
-the same call of the same principal pass: the same tool, the same arguments, and values that come
-from the same kind of place and from the same sources. Each use is in the record of the decision.
-The newest approval comes first.`
-}
-
-func (c *quarantineApprovalsCmd) Run(e *env) error {
+// approvals lists the calls that are approved for a time.
+func (c *quarantineListCmd) approvals(e *env) error {
 	var list []hold.Approval
 	err := c.DB.WithApprovals(func(ctx context.Context, as *hold.Approvals, _ *hold.Queue) (err error) {
-		list, err = as.List(ctx, c.All)
+		list, err = as.List(ctx, c.Ended)
 		return err
 	})
 	if err := c.listed(err); err != nil {
@@ -57,18 +45,20 @@ func (c *quarantineApprovalsCmd) Run(e *env) error {
 type quarantineRevokeCmd struct{ decideFlags }
 
 func (quarantineRevokeCmd) Help() string {
-	return `The approval or exception ends at once, and calls and results are held as before. The argument is its
-id, as pellucid quarantine approvals and pellucid quarantine exceptions show it.`
+	return `It ends at once: calls and results are held as before, and what a block has covered is delivered within two
+seconds; what it has held already stays in the queue. The argument is its id, as pellucid quarantine list --of shows it.`
 }
 
 func (c *quarantineRevokeCmd) Run(e *env) error {
-	if found, err := c.exception(e); found || err != nil {
-		return err
+	for _, end := range []func(*env) (bool, error){c.exception, c.block} {
+		if found, err := end(e); found || err != nil {
+			return err
+		}
 	}
 	return c.DB.WithApprovals(func(ctx context.Context, as *hold.Approvals, _ *hold.Queue) error {
 		err := as.Revoke(ctx, c.ID, c.who(e))
 		if errors.Is(err, hold.ErrNotFound) {
-			return errors.New("quarantine: no such approval or exception: pellucid quarantine approvals and exceptions have those in force")
+			return errors.New("quarantine: no such exception, approval or block: pellucid quarantine list --of exceptions, approvals or blocks has those in force")
 		} else if err != nil {
 			return err
 		}

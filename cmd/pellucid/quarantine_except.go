@@ -17,7 +17,7 @@ import (
 
 type quarantineExceptCmd struct {
 	reviewerFlags
-	For     string `required:"" placeholder:"TIME" help:"How long the exception lasts, such as 30d or 12h; at most 365d."`
+	For     string `placeholder:"TIME" help:"How long the exception lasts, such as 30d or 12h; at most 365d."`
 	Server  string `placeholder:"NAME" help:"Server of the exception."`
 	Tool    string `placeholder:"NAME" help:"Tool of the exception (default: every tool of the server)."`
 	Code    string `placeholder:"CODE" help:"Code that results are not held for."`
@@ -25,6 +25,7 @@ type quarantineExceptCmd struct {
 	Why     string `placeholder:"TEXT" help:"Reason, for those who read the list; up to 200 bytes."`
 	DryRun  bool   `help:"Say what it would have let through, and grant nothing."`
 	Yes     bool   `short:"y" help:"Do not ask for confirmation."`
+	Confirm string `placeholder:"ID" help:"Confirm this exception, which another person has proposed, and grant no other."`
 	ItemArg string `arg:"" optional:"" name:"id" help:"Item of which server, tool and code are taken."`
 }
 
@@ -32,15 +33,21 @@ func (quarantineExceptCmd) Help() string {
 	return `Until the exception ends, results of the tool are not held for the code: they are delivered without
 what was found, as where no rule holds them. Other codes and rules hold them as before. Before it is
 granted, the verb says what it would have let through in the last seven days. It takes effect at every
-process of the store within a second, is in the record, and is listed by pellucid quarantine exceptions;
+process of the store within a second, is in the record, and is listed by pellucid quarantine list --of exceptions;
 pellucid quarantine revoke ends it. Items that wait already stay.
 
 Where quarantine: {two_persons: true} was set when such items were held, the exception is only proposed, and
-pellucid quarantine confirm of another person puts it in force. A gateway that has this setting counts no
+another person puts it in force with pellucid quarantine except --confirm ID; its time begins then. A gateway that has this setting counts no
 exception that only one person has granted.`
 }
 
 func (c *quarantineExceptCmd) Validate() error {
+	if c.Confirm != "" {
+		if !hold.ValidID(c.Confirm) || c.ItemArg != "" || c.For != "" || c.Server != "" || c.Code != "" {
+			return errors.New("--confirm takes the 32 hexadecimal digits of an exception, and no other flag beside --by, --db and --json")
+		}
+		return c.reviewerFlags.Validate()
+	}
 	switch {
 	case c.ItemArg != "" && !hold.ValidID(c.ItemArg):
 		return errors.New("an item is named by 32 hexadecimal digits, in lower case")
@@ -64,6 +71,9 @@ func (c *quarantineExceptCmd) lasts() (time.Duration, error) {
 }
 
 func (c *quarantineExceptCmd) Run(e *env) error {
+	if c.Confirm != "" {
+		return c.confirm(e)
+	}
 	keep, err := c.lasts()
 	if err != nil {
 		return err
@@ -108,7 +118,7 @@ func (c *quarantineExceptCmd) Run(e *env) error {
 			return terminal.WriteJSON(e.Stdout, review.NewException(&x))
 		}
 		if x.Proposed() {
-			fmt.Fprintf(e.Stdout, "Proposed. It needs two persons: it is in force once another one says pellucid quarantine confirm %s.\n", x.ID)
+			fmt.Fprintf(e.Stdout, "Proposed. It needs two persons: it is in force once another one says pellucid quarantine except --confirm %s.\n", x.ID)
 			return nil
 		}
 		fmt.Fprintf(e.Stdout, "Granted until %s. pellucid quarantine revoke %s ends it.\n", terminal.Minute(x.Until), x.ID)
@@ -133,19 +143,13 @@ func foreseen(x *hold.Exception, f *hold.Foreseen) string {
 	return s
 }
 
-type quarantineConfirmCmd struct{ decideFlags }
-
-func (quarantineConfirmCmd) Help() string {
-	return `Where two persons are needed, an exception that one of them has proposed is in force once another one has
-confirmed it; its time begins then. Read pellucid quarantine exceptions first. The argument is its id.`
-}
-
-func (c *quarantineConfirmCmd) Run(e *env) error {
+// confirm puts in force what another person has proposed.
+func (c *quarantineExceptCmd) confirm(e *env) error {
 	return c.DB.WithExceptions(func(ctx context.Context, es *hold.Exceptions, _ *hold.Queue) error {
-		x, err := es.Confirm(ctx, c.ID, c.who(e))
+		x, err := es.Confirm(ctx, c.Confirm, c.who(e))
 		switch {
 		case errors.Is(err, hold.ErrNotFound):
-			return errors.New("quarantine: no such exception: pellucid quarantine exceptions lists them")
+			return errors.New("quarantine: no such exception: pellucid quarantine list --of exceptions has them")
 		case errors.Is(err, hold.ErrSecond):
 			return errors.New("quarantine: this person has proposed the exception: another one has to confirm it")
 		case err != nil:
@@ -158,21 +162,11 @@ func (c *quarantineConfirmCmd) Run(e *env) error {
 	})
 }
 
-type quarantineExceptionsCmd struct {
-	stateDB
-	All  bool `help:"Also list exceptions that have ended."`
-	JSON bool `name:"json" help:"Print one JSON object for each exception, as JSON lines."`
-}
-
-func (quarantineExceptionsCmd) Help() string {
-	return `The exceptions that reviewers have granted, the newest first. Those of the configuration file stand in the
-file.`
-}
-
-func (c *quarantineExceptionsCmd) Run(e *env) error {
+// exceptions lists those that reviewers have granted.
+func (c *quarantineListCmd) exceptions(e *env) error {
 	var list []hold.Exception
 	err := c.DB.WithExceptions(func(ctx context.Context, es *hold.Exceptions, _ *hold.Queue) (err error) {
-		list, err = es.List(ctx, c.All)
+		list, err = es.List(ctx, c.Ended)
 		return err
 	})
 	if err := c.listed(err); err != nil {

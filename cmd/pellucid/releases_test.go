@@ -29,10 +29,10 @@ const releases = "testdata/releases"
 
 // releaseReports are the verbs whose JSON is kept of each release; $ID is a held result.
 var releaseReports = map[string]string{
-	"version": "version --json", "pins-list": "pins list --json", "pins-show": "pins show --json demo",
+	"version": "version --json", "pins-list": "pins list --json", "pins-show": "pins list --items --json demo",
 	"quarantine-list": "quarantine list --json", "quarantine-show": "quarantine show --json $ID",
 	"ledger-show": "ledger show --json", "ledger-verify": "ledger verify --json", "store-migrate": "store migrate --json",
-	"doctor": "doctor --json", "scrub": "scrub --json input.txt", "href": "href --json https://example.com/a",
+	"doctor": "doctor --json", "scrub": "scrub --json input.txt", "href": "scrub --json --uri https://example.com/a",
 }
 
 // An installation is a state directory, and a folder in which verbs run.
@@ -86,7 +86,7 @@ const releaseSession = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{
 // session is a session through the server of wrap_test.go, in which a result is held.
 func (i *installation) session() {
 	i.t.Helper()
-	i.must(releaseSession, "wrap --name demo --pin demo --evidence required --hold hidden-tag --env "+roleVariable+"=server -- pellucid")
+	i.must(releaseSession, "wrap --name demo --set pin=demo --evidence required --set hold=hidden-tag --env "+roleVariable+"=server -- pellucid")
 }
 
 // held is the id of a held result.
@@ -316,8 +316,8 @@ func TestNewerStore(t *testing.T) {
 	}
 	for _, line := range []string{
 		"store migrate", "pins list", "quarantine list", "ledger show", "ledger verify", "ledger checkpoint",
-		"wrap --name demo --pin demo --evidence required --env " + roleVariable + "=server -- pellucid",
-		"wrap --name demo --pin demo --hold hidden-tag --env " + roleVariable + "=server -- pellucid",
+		"wrap --name demo --set pin=demo --evidence required --env " + roleVariable + "=server -- pellucid",
+		"wrap --name demo --set pin=demo --set hold=hidden-tag --env " + roleVariable + "=server -- pellucid",
 	} {
 		stdout, stderr, code := i.run(releaseSession, line)
 		if code != 3 || !strings.Contains(stderr, "newer schema") || strings.Count(strings.TrimSpace(stderr), "\n") > 1 {
@@ -329,7 +329,7 @@ func TestNewerStore(t *testing.T) {
 		t.Errorf("the store has changed, %v", err)
 	}
 	// Another version beside it, on the same state directory, without the store.
-	i.must(releaseSession, "wrap --name demo --pin demo --env "+roleVariable+"=server -- pellucid")
+	i.must(releaseSession, "wrap --name demo --set pin=demo --env "+roleVariable+"=server -- pellucid")
 }
 
 func pack(t *testing.T, dir string) []byte {

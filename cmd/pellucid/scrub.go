@@ -21,15 +21,16 @@ type scrubCmd struct {
 	JSONL   bool   `name:"jsonl" xor:"form" help:"Read JSON lines and print them, with the member named by --key cleaned."`
 	Key     string `default:"text" placeholder:"NAME" help:"Name of the member that --jsonl cleans."`
 	tokenFlags
-	Explain bool   `xor:"form" help:"Show what was hidden in the text, and what was removed."`
-	File    string `arg:"" optional:"" completion:"files" help:"File of the text (default, or -: standard input)."`
+	Explain bool     `xor:"form" help:"Show what was hidden in the text, and what was removed."`
+	URI     []string `name:"uri" sep:"none" placeholder:"URI" help:"Check this URI of a third party instead: print it as a reader should see it, with what it leads to in front, or why it is refused. May be repeated; - reads them from standard input, one per line."`
+	File    string   `arg:"" optional:"" completion:"files" help:"File of the text (default, or -: standard input)."`
 }
 
 func (scrubCmd) Help() string {
 	return `Reads at most 32 MiB (with --jsonl, that much per row) of any bytes and prints clean text. Exit
 codes: 0 done, also where much was removed; 1 the input cannot be read, a row of --jsonl has no
 text (it is printed with a member "error", and all other rows are cleaned), or the profile
-surface, which changes nothing, refuses the text; 2 wrong usage.`
+surface, which changes nothing, refuses the text, or a URI is refused; 2 wrong usage.`
 }
 
 func (c *scrubCmd) Validate() error {
@@ -63,6 +64,9 @@ func (c *scrubCmd) compile(tokens *scrub.TokenTable) (*scrub.Scrubber, error) {
 }
 
 func (c *scrubCmd) Run(e *env) error {
+	if len(c.URI) > 0 {
+		return c.uris(e)
+	}
 	tokens, err := c.tokenFlags.read("scrub")
 	if err != nil {
 		return err

@@ -89,7 +89,7 @@ func TestTampered(t *testing.T) {
 	defer db.Close()
 	verbs := [][]string{
 		{"quarantine", "list", "--state", "all"}, {"quarantine", "list", "--state", "all", "--json"}, {"quarantine", "show", id},
-		{"quarantine", "show", id, "--json"}, {"quarantine", "blocks", "--all"}, {"quarantine", "blocks", "--all", "--json"},
+		{"quarantine", "show", id, "--json"}, {"quarantine", "list", "--of", "blocks", "--ended"}, {"quarantine", "list", "--of", "blocks", "--ended", "--json"},
 	}
 	for _, args := range verbs {
 		if code, out := ran(t, "as it was", args...); code != 0 || !strings.Contains(out, id) {
@@ -134,7 +134,7 @@ func ledgerTampered(t *testing.T, db *sql.DB) {
 		if _, err := db.Exec("UPDATE ledger_head SET checkpoint = ?", []byte(value)); err != nil {
 			t.Fatal(err)
 		}
-		for _, args := range [][]string{{"ledger", "checkpoint"}, {"ledger", "checkpoint", "--json"}, {"ledger", "verify"}, {"ledger", "show"}, {"trust", "show"}} {
+		for _, args := range [][]string{{"ledger", "checkpoint"}, {"ledger", "checkpoint", "--json"}, {"ledger", "verify"}, {"ledger", "show"}, {"trust"}} {
 			code, _ := ran(t, "checkpoint "+kind, args...)
 			if slices.Contains([]string{"checkpoint", "verify"}, args[1]) && code != exit.Failed {
 				t.Errorf("%s: %v: exit code %d", kind, args, code)

@@ -20,8 +20,36 @@ import (
 
 // trustCmd is what a person asks about scores.
 type trustCmd struct {
-	Show   trustShowCmd   `cmd:"" help:"Show the scores of servers, their tools and validators."`
-	Replay trustReplayCmd `cmd:"" help:"Compute the scores again from the first record of the log, or of an exported log."`
+	ledgerDB
+	trustFlags
+	Replay bool   `help:"Compute the scores again from the first record of the log, and compare them with those that gateways start with."`
+	Size   int64  `placeholder:"N" help:"With --replay: use only the first N records (default: all)."`
+	Dir    string `arg:"" optional:"" completion:"files" help:"Directory of an exported log: compute the scores from that, offline."`
+}
+
+func (trustCmd) Help() string {
+	return `A score says how far something is trusted, from 0 to 1; docs/spec/trust.md says how it is
+computed. An origin that no record names has the resting score, and is not listed. The scores are
+those of the gateways on the store, up to the latest record of the log. They are computed from the records of the log and
+from nothing else, so that a reader of the log can compute them too; ledger verify checks its
+signatures. Exit codes: 0 done; 1 the log has not begun, the export or a record cannot be read, or the
+stored scores differ; 2 wrong usage; 4 the store cannot be reached.`
+}
+
+func (c *trustCmd) Run(e *env) error {
+	switch {
+	case c.Dir != "":
+		return c.exported(e)
+	case c.Replay:
+		return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error { return c.stored(ctx, e, l) })
+	}
+	return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
+		state, size, err := standing.Current(ctx, l)
+		if err != nil {
+			return err
+		}
+		return c.print(e, state, size)
+	})
 }
 
 type trustFlags struct {
@@ -46,46 +74,8 @@ func (c *trustFlags) print(e *env, s *trust.State, size int64) error {
 	return err
 }
 
-type trustShowCmd struct {
-	ledgerDB
-	trustFlags
-}
-
-func (trustShowCmd) Help() string {
-	return `A score says how far something is trusted, from 0 to 1; docs/spec/trust.md says how it is
-computed. An origin that no record names has the resting score, and is not listed. The scores are
-those of the gateways on the store, up to the latest record of the log. Exit codes: 0 done;
-1 the log has not begun; 2 wrong usage; 4 the store cannot be reached.`
-}
-
-func (c *trustShowCmd) Run(e *env) error {
-	return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {
-		state, size, err := standing.Current(ctx, l)
-		if err != nil {
-			return err
-		}
-		return c.print(e, state, size)
-	})
-}
-
-type trustReplayCmd struct {
-	ledgerDB
-	trustFlags
-	Size int64  `placeholder:"N" help:"Use only the first N records (default: all)."`
-	Dir  string `arg:"" optional:"" completion:"files" help:"Directory of an exported log (default: use the log in the store, and compare the stored scores)."`
-}
-
-func (trustReplayCmd) Help() string {
-	return `Scores are computed from the records of the log and from nothing else, so that a reader of the
-log can compute them too. An export is read offline; ledger verify checks its signatures. In the
-store, the snapshot with which gateways start must equal the result. Exit codes: 0 done; 1 the
-export or a record cannot be read, or the snapshot differs; 4 the store cannot be reached.`
-}
-
-func (c *trustReplayCmd) Run(e *env) error {
-	if c.Dir == "" {
-		return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error { return c.stored(ctx, e, l) })
-	}
+// exported computes the scores from an exported log.
+func (c *trustCmd) exported(e *env) error {
 	export, err := terminal.OpenDir(c.Dir)
 	if err != nil {
 		return fmt.Errorf("trust: %w", err)
@@ -101,14 +91,14 @@ func (c *trustReplayCmd) Run(e *env) error {
 	return c.replay(context.Background(), e, d, size)
 }
 
-func (c *trustReplayCmd) upTo(size int64) int64 {
+func (c *trustCmd) upTo(size int64) int64 {
 	if c.Size > 0 {
 		return min(c.Size, size)
 	}
 	return size
 }
 
-func (c *trustReplayCmd) replay(ctx context.Context, e *env, src standing.Reader, size int64) error {
+func (c *trustCmd) replay(ctx context.Context, e *env, src standing.Reader, size int64) error {
 	size = c.upTo(size)
 	state, err := standing.Replay(ctx, src, size, nil)
 	if err != nil {
@@ -120,7 +110,7 @@ func (c *trustReplayCmd) replay(ctx context.Context, e *env, src standing.Reader
 // errScores says that the snapshot was changed, or the log.
 var errScores = errors.New("trust: the snapshot in the store is not what the log gives")
 
-func (c *trustReplayCmd) stored(ctx context.Context, e *env, l *storage.Ledger) error {
+func (c *trustCmd) stored(ctx context.Context, e *env, l *storage.Ledger) error {
 	head, err := l.Head(ctx)
 	if err != nil {
 		return err

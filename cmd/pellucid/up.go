@@ -3,17 +3,19 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 
 	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/listen"
 )
 
 // upCmd is the gateway that a team runs.
 type upCmd struct {
-	Config string `short:"c" placeholder:"FILE" completion:"files" help:"Configuration (default: pellucid.yaml in this directory; without that file, a demonstration)."`
+	Config string `short:"c" placeholder:"FILE" completion:"files" help:"Configuration (default: pellucid.yaml in this directory, or that of your configuration folder; without either, a demonstration)."`
 	Listen string `placeholder:"ADDR" help:"Address to listen on, instead of that of the configuration."`
 	Ground bool   `help:"Also serve the grounding adapter, at /ground/mcp. The section ground of the configuration sets it up, and serves it without this flag."`
 	DB     string `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Store of the grounding adapter: a postgres:// URL, or the path of an SQLite file. That of the gateway is store in the configuration, or $$${env}."`
@@ -52,11 +54,8 @@ func (c *upCmd) Run(e *env) error {
 
 // source is where the configuration comes from.
 func (c *upCmd) source() (*app.Source, error) {
-	if c.Config != "" {
-		return app.FileSource(c.Config)
-	}
-	if _, err := os.Stat(app.DefaultFile); err == nil {
-		return app.FileSource(app.DefaultFile)
+	if file := cmp.Or(c.Config, install.ConfigInForce()); file != "" {
+		return app.FileSource(file)
 	}
 	self, err := os.Executable()
 	if err != nil {

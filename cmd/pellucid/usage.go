@@ -33,12 +33,9 @@ var (
 // usage is what kong says of a command line, in the words of its reader: without the
 // empty value by which a flag that has a choice may be left out, and with the place
 // where the right words stand.
-func usage(args []string, err error) error {
+func usage(err error) error {
 	if now := exit.Unwritten(err); now != err { // --help writes too
 		return now
-	}
-	if instead, was := formerIn(args); was {
-		return errors.New(instead)
 	}
 	says := strings.NewReplacer(`,""`, "", `"",`, "").Replace(err.Error())
 	wrong, parsed := errors.AsType[*kong.ParseError](err)

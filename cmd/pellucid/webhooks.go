@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
@@ -22,35 +21,32 @@ import (
 
 // webhooksCmd is what an operator asks of webhooks.
 type webhooksCmd struct {
-	List webhooksListCmd `cmd:"" help:"List messages that wait for their delivery, or were given up."`
-	Test webhooksTestCmd `cmd:"" help:"Send a test message to a receiver of the configuration, once."`
+	stateDB
+	Limit  int    `default:"100" help:"Maximum number of messages to list, up to 10,000."`
+	Test   string `placeholder:"NAME" help:"Send a test message to this receiver of the configuration instead, once."`
+	Config string `short:"c" placeholder:"FILE" completion:"files" help:"With --test: configuration (default: pellucid.yaml in this directory, or that of your configuration folder)."`
+	JSON   bool   `name:"json" help:"Print one JSON object for each message, as JSON lines."`
 }
 
 func (webhooksCmd) Help() string {
 	return `pellucid up and pellucid guard tell the receivers in the configuration what waits for a
-reviewer: docs/spec/config.md, "Webhooks".`
+reviewer: docs/spec/config.md, "Webhooks". A message that has arrived is not kept. One that does not arrive within
+three days is given up, and listed for 30 days. The message of --test has the type test, and is sent once, at once, by
+this process. Exit codes: 0 done, or the receiver has taken it; 2 wrong usage; 3 the state directory or the
+configuration cannot be used; 4 the database cannot be reached, or the receiver has not taken it.`
 }
 
-type webhooksListCmd struct {
-	stateDB
-	Limit int  `default:"100" help:"Maximum number of messages to list, up to 10,000."`
-	JSON  bool `name:"json" help:"Print one JSON object for each message, as JSON lines."`
-}
-
-func (webhooksListCmd) Help() string {
-	return `A message that has arrived is not kept. One that does not arrive within three days is given up,
-and listed for 30 days. Exit codes: 0 done; 2 wrong usage; 3 the state directory cannot be used; 4
-the database cannot be reached.`
-}
-
-func (c *webhooksListCmd) Validate() error {
+func (c *webhooksCmd) Validate() error {
 	if c.Limit < 1 || c.Limit > webhook.MaxWaiting {
 		return errors.New("--limit: want 1 to 10,000")
 	}
 	return nil
 }
 
-func (c *webhooksListCmd) Run(e *env) error {
+func (c *webhooksCmd) Run(e *env) error {
+	if c.Test != "" {
+		return c.test(e)
+	}
 	var list []webhook.Message
 	err := c.DB.With(func(ctx context.Context, s *storage.Store, _ *install.Records) (err error) {
 		list, err = s.ListMessages(ctx, c.Limit)
@@ -69,26 +65,17 @@ func (c *webhooksListCmd) Run(e *env) error {
 	return review.WriteMessages(e.Stdout, list)
 }
 
-type webhooksTestCmd struct {
-	Name   string `arg:"" help:"Name of the receiver in the configuration."`
-	Config string `short:"c" placeholder:"FILE" completion:"files" help:"Configuration (default: pellucid.yaml in this directory)."`
-}
-
-func (webhooksTestCmd) Help() string {
-	return `The message has the type test, and is sent once, at once, by this process. Exit codes: 0 the
-receiver has taken it; 2 wrong usage; 3 the configuration is refused; 4 the receiver has not taken it.`
-}
-
-func (c *webhooksTestCmd) Run(e *env) error {
-	r, err := rules.Load(cmp.Or(c.Config, app.DefaultFile), e.references())
+// test sends a message to a receiver.
+func (c *webhooksCmd) test(e *env) error {
+	r, err := rules.Load(cmp.Or(c.Config, install.ConfigInForce(), install.ConfigName), e.references())
 	if err != nil {
 		return exit.With(exit.Config, fmt.Errorf("webhooks: %w", err))
 	}
-	hook := r.Webhooks[c.Name]
+	hook := r.Webhooks[c.Test]
 	if hook == nil {
-		return exit.With(exit.Usage, fmt.Errorf("webhooks: the configuration has no receiver %s", finding.Quote(c.Name)))
+		return exit.With(exit.Usage, fmt.Errorf("webhooks: the configuration has no receiver %s", finding.Quote(c.Test)))
 	}
-	to, err := hook.Receiver(c.Name)
+	to, err := hook.Receiver(c.Test)
 	if err != nil {
 		return exit.With(exit.Config, fmt.Errorf("webhooks: %w", err))
 	}
@@ -97,8 +84,8 @@ func (c *webhooksTestCmd) Run(e *env) error {
 	defer stop()
 	m := to.Message(webhook.Notice{Type: webhook.Test, At: time.Now()}, webhook.Approved{})
 	if failure, _ := to.Send(ctx, &m, time.Now()); failure != "" {
-		return exit.With(exit.Unreachable, fmt.Errorf("webhooks: receiver %s has not taken the message: %s", finding.Quote(c.Name), failure))
+		return exit.With(exit.Unreachable, fmt.Errorf("webhooks: receiver %s has not taken the message: %s", finding.Quote(c.Test), failure))
 	}
-	fmt.Fprintf(e.Stdout, "Receiver %s has taken the message %s.\n", c.Name, m.ID)
+	fmt.Fprintf(e.Stdout, "Receiver %s has taken the message %s.\n", c.Test, m.ID)
 	return nil
 }

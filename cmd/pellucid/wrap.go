@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,11 +13,11 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
-	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/boundary/protect"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/resident"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -27,42 +28,33 @@ import (
 // wrapCmd puts one server behind the boundary, with this process's standard
 // input and output as the client's end.
 type wrapCmd struct {
-	Profile   string        `enum:"faithful,mcp" default:"faithful" help:"@defaults.profile"`
-	Name      string        `default:"server" help:"Name of the server in frames and records."`
-	Frame     string        `enum:"fence,meta,llm" default:"fence" help:"@defaults.frame"`
-	LLM       llmFlags      `embed:"" prefix:"llm-"`
-	Validate  string        `enum:"enforce,audit,off" default:"enforce" help:"@defaults.validate"`
-	Env       []string      `sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the server, in addition to those that every server gets (docs/environment.md). Without a value, the value of this process is passed on."`
-	Cwd       string        `placeholder:"DIR" help:"@servers.cwd"`
-	URL       string        `name:"url" help:"Wrap the server at this URL instead of a command. Write env:VAR or file:PATH if the URL contains a secret."`
-	Transport string        `enum:"auto,http,sse" default:"auto" help:"@servers.transport"`
-	Header    []string      `sep:"none" placeholder:"NAME=env:VAR" help:"HTTP header for the server, with its value from a variable (env:VAR) or a file (file:PATH)."`
-	Bearer    string        `placeholder:"env:VAR" help:"Token for the server, sent as Authorization: Bearer, with its value from a variable (env:VAR) or a file (file:PATH)."`
-	Timeout   time.Duration `default:"10m" help:"@defaults.timeout"`
-	MaxChars  int           `name:"max-chars" default:"1048576" help:"@defaults.max_chars"`
-	Pins      string        `enum:"enforce,audit,off" default:"enforce" help:"Check what the server says of itself before its first message passes, and pin it. enforce holds later changes until pellucid pins approve, audit only records them, off scrubs but does not check."`
-	Pin       string        `placeholder:"NAME" help:"@servers.pin"`
-	Wide      bool          `default:"true" negatable:"" help:"Withhold a tool, prompt or resource for every hidden character of its description, except those that emoji and languages need. --no-wide looks only for the 151 characters of the published set SUSPICIOUS_UNICODE; text hidden in other characters then counts as clean."`
-	Review    reviewFlags   `embed:""`
-	Sampling  bool          `name:"dangerously-allow-sampling" help:"@servers.dangerously_allow_sampling"`
-	Evidence  string        `enum:"off,best-effort,required" default:"off" help:"@evidence.mode"`
-	Classify  bool          `help:"Judge results with the local classifier after their delivery. A suspected result is logged and recorded; nothing is held."`
-	Policy    string        `placeholder:"PRESET|FILE" completion:"files" help:"Apply a policy to calls and results: observe, standard, strict, or a configuration file, of which only the policy is read (docs/spec/policy.md). Implies --quarantine."`
-	tlsFlags
-	tokenFlags
-	framingFlags
-	holdFlags
-	logFlags
+	Name      string   `default:"server" help:"Name of the server in frames, records and the configuration."`
+	Env       []string `sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the server, in addition to those that every server gets (docs/environment.md). Without a value, the value of this process is passed on."`
+	Cwd       string   `placeholder:"DIR" help:"@servers.cwd"`
+	URL       string   `name:"url" help:"Wrap the server at this URL instead of a command. Write env:VAR or file:PATH if the URL contains a secret."`
+	Header    []string `sep:"none" placeholder:"NAME=env:VAR" help:"HTTP header for the server, with its value from a variable (env:VAR) or a file (file:PATH)."`
+	Bearer    string   `placeholder:"env:VAR" help:"Token for the server, sent as Authorization: Bearer, with its value from a variable (env:VAR) or a file (file:PATH)."`
+	Transport string   `enum:",auto,http,sse" default:"" placeholder:"WORD" help:"@servers.transport"`
+	Timeout   string   `placeholder:"TIME" help:"@defaults.timeout Default: 10m."`
+	Config    string   `short:"c" completion:"files" placeholder:"FILE" help:"Configuration (default: pellucid.yaml in your configuration folder, if it exists). A flag goes before it."`
+	Profile   string   `enum:",faithful,mcp" default:"" placeholder:"NAME" help:"@defaults.profile"`
+	Frame     string   `enum:",fence,meta,llm" default:"" placeholder:"KIND" help:"@defaults.frame"`
+	Policy    string   `placeholder:"PRESET|FILE" completion:"files" help:"Apply a policy to calls and results: observe, standard, strict, or a configuration file, of which only the policy is read (docs/spec/policy.md)."`
+	Evidence  string   `enum:",off,best-effort,required" default:"" placeholder:"MODE" help:"@evidence.mode Default: off, unless the configuration has evidence."`
+	LogLevel  string   `enum:",debug,info,warn,error" default:"" placeholder:"LEVEL" help:"@telemetry.log Default: info."`
+	Set       []string `sep:"none" placeholder:"PATH=VALUE" help:"Set any other member of the configuration (docs/spec/config.md): one of servers.NAME, such as max_chars=4000000, hold=hidden-tag,hidden-bidi or admission.pins=audit, or one of the file, such as review.model=M. May be repeated."`
 
 	Command []string `arg:"" optional:"" passthrough:"" help:"The server's program and arguments, after --."`
 }
 
 func (wrapCmd) Help() string {
-	return `The server is started for this one client, and ends with it. Log lines go to standard error. A
+	return `The server is started for this one client, and ends with it. Of the configuration, defaults and
+servers.NAME count, and what these name; a mistake elsewhere in it is a warning. If servers.NAME has a command
+or a URL, none is needed here. pellucid.yaml in the working directory is not read. Log lines go to standard error. A
 client that closes its side, as a script does at the end of its input, still gets the answers to
 its requests, each within --timeout, as long as it reads them. Exit codes: 0 the client has left,
 or a signal came; 1 the server ended, or something failed; 2 wrong usage; 3 the state directory, a
-key, a variable or a policy cannot be used; 4 the server cannot be started or reached, or the
+key, a variable, the configuration or a policy cannot be used; 4 the server cannot be started or reached, or the
 database; 11 the server is rejected for what it says of itself.`
 }
 
@@ -85,16 +77,18 @@ func (c *wrapCmd) Run(e *env) error {
 		debug.SetGCPercent(wrapGC)
 		debug.SetMemoryLimit(wrapMemory)
 	}
-	log := c.logger(e.Stderr)
-	r, err := c.compile(e.references(), log)
+	r, err := c.compile(e.references())
 	if err != nil {
-		return exit.With(exit.Config, err)
+		return err
 	}
-	o := app.WrapOptions{Database: c.DB, Called: c.called(r.Servers[0].URL.Reveal()), Login: c.loginName(), Hold: c.holdFlags.wanted() || r.Policy != nil, Log: log}
+	log := app.NewLog(e.Stderr, r.Telemetry.LogJSON, r.Telemetry.LogLevel)
+	c.warn(e, r, log)
+	o := app.WrapOptions{Database: install.Database(cmp.Or(r.Store.Path, r.Store.URL.Reveal(), e.Getenv("PELLUCID_DB"))),
+		Called: c.called(r.Servers[0]), Login: c.loginName(r.Servers[0]), Log: log}
 	if out, is := e.Stdout.(*os.File); is {
 		o.Unread = func(ctx context.Context) bool { return terminal.Unread(ctx, out) }
 	}
-	w, err := app.OpenWrap(r, o)
+	w, err := app.OpenWrap(r.Rules, o)
 	if err != nil {
 		return err
 	}
@@ -115,6 +109,9 @@ func (c *wrapCmd) command() error {
 	case c.Command[0] == "--":
 		c.Command = c.Command[1:]
 	case strings.HasPrefix(c.Command[0], "-"):
+		if now := protect.FormerFlag(c.Command[0]); now != "" {
+			return fmt.Errorf("wrap: %s: pellucid protect rewrites the entries of your clients", now)
+		}
 		return fmt.Errorf("wrap: unknown flag %s: see pellucid wrap --help; the server's command stands behind --", finding.Quote(c.Command[0]))
 	}
 	return nil
@@ -122,35 +119,24 @@ func (c *wrapCmd) command() error {
 
 func (c *wrapCmd) check() error {
 	switch {
-	case c.URL == "" && len(c.Command) == 0:
-		return errors.New("wrap: say what to wrap: -- COMMAND ARG… or --url URL")
 	case c.URL != "" && len(c.Command) > 0:
 		return errors.New("wrap: --url and a command exclude each other")
 	case c.URL != "" && (c.Cwd != "" || len(c.Env) > 0):
 		return errors.New("wrap: --cwd and --env are for a command, not for --url")
-	case c.URL == "" && (len(c.Header) > 0 || c.Bearer != "" || c.Transport != "auto" || c.tlsFlags != tlsFlags{}):
-		return errors.New("wrap: --header, --bearer, --transport, --client-cert, --client-key and --ca are for --url")
+	case len(c.Command) > 0 && (len(c.Header) > 0 || c.Bearer != "" || c.Transport != ""):
+		return errors.New("wrap: --header, --bearer and --transport are for --url")
 	case c.Bearer != "" && slices.ContainsFunc(c.Header, isAuthorization):
 		return errors.New("wrap: --bearer and --header Authorization exclude each other")
 	case slices.ContainsFunc(c.Env, isNoVariable):
 		return errors.New("wrap: --env: want NAME=VALUE, or NAME alone to pass it on")
 	case slices.ContainsFunc(c.Header, func(spec string) bool { return !isHeader(spec) }):
 		return errors.New("wrap: --header: want NAME=env:VAR or NAME=file:PATH")
-	case c.Timeout <= 0:
-		return errors.New("wrap: --timeout must be positive")
-	case c.MaxChars < rules.MinChars || c.MaxChars > rules.MaxChars:
-		return fmt.Errorf("wrap: --max-chars must be %d to %d", rules.MinChars, rules.MaxChars)
-	case c.Pins == "off" && (c.Pin != "" || !c.Wide || c.Review.given()):
-		return errors.New("wrap: with --pins off nothing is checked: --pin, --no-wide and --review-… have no meaning")
-	case c.Pin != "" && !rules.IsPinName(c.Pin):
-		return errors.New("wrap: --pin must be at most 256 printable characters of ASCII")
+	case slices.ContainsFunc(c.Set, func(spec string) bool { return !strings.Contains(spec, "=") }):
+		return errors.New("wrap: --set: want PATH=VALUE, such as max_chars=4000000")
 	case !frame.IsLabel(c.Name):
 		return errors.New("wrap: --name must be 1 to 128 of A-Z a-z 0-9 . _ / : @ + -, and begin with a letter or digit")
 	}
-	if err := c.framingFlags.check(c.Frame); err != nil {
-		return err
-	}
-	return c.LLM.check(c.Frame == "llm")
+	return nil
 }
 
 // isNoVariable reports whether spec is neither NAME nor NAME=VALUE.

@@ -35,7 +35,7 @@ func TestWrapSampling(t *testing.T) {
 	for _, allowed := range []bool{false, true} {
 		var args []string
 		if allowed {
-			args = append(args, "--dangerously-allow-sampling")
+			args = append(args, "--set", "dangerously_allow_sampling=true")
 		}
 		cmd, _ := wrapped(t, asServer("asking", args...)...)
 		cmd.Stderr = os.Stderr
@@ -72,12 +72,12 @@ func TestWrapLLM(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"model":  {[]string{"--llm-provider", "Some AI", "--llm-model", "some-2"}, []string{"<some-ai-response", "some-2", "</some-ai-response"}},
-		"tag":    {[]string{"--llm-provider", "Some AI", "--llm-tag", "x-response", "--hold", "role-marker"}, []string{"<x-response"}},
-		"search": {[]string{"--llm-provider", "Some AI", "--llm-search"}, []string{"<some-ai-response"}},
+		"model":  {[]string{"--set", "llm.provider=Some AI", "--set", "llm.model=some-2"}, []string{"<some-ai-response", "some-2", "</some-ai-response"}},
+		"tag":    {[]string{"--set", "llm.provider=Some AI", "--set", "llm.tag=x-response", "--set", "hold=role-marker"}, []string{"<x-response"}},
+		"search": {[]string{"--set", "llm.provider=Some AI", "--set", "llm.model="}, []string{"<some-ai-response"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cmd, _ := wrapped(t, asServer("asking", append([]string{"--dangerously-allow-sampling", "--frame", "llm"}, x.args...)...)...)
+			cmd, _ := wrapped(t, asServer("asking", append([]string{"--set", "dangerously_allow_sampling=true", "--frame", "llm"}, x.args...)...)...)
 			cmd.Stderr = os.Stderr
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()

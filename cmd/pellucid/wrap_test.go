@@ -77,7 +77,7 @@ func wrapped(t *testing.T, args ...string) (cmd *exec.Cmd, stateDir string) {
 	t.Helper()
 	stateDir = filepath.Join(t.TempDir(), "state")
 	cmd = exec.Command(os.Args[0], append([]string{"wrap"}, args...)...)
-	cmd.Env = append(os.Environ(), roleVariable+"=pellucid", "PELLUCID_STATE="+stateDir)
+	cmd.Env = append(os.Environ(), roleVariable+"=pellucid", "PELLUCID_STATE="+stateDir, "XDG_CONFIG_HOME="+t.TempDir(), "HOME="+t.TempDir())
 	return cmd, stateDir
 }
 
@@ -196,11 +196,15 @@ func TestWrapExits(t *testing.T) {
 		{name: "two things to wrap", args: []string{"--url", "http://x", "--", "y"}, code: 2, stderr: "exclude"},
 		{name: "profile", args: []string{"--profile", "lax", "--", "y"}, code: 2, stderr: "profile"},
 		{name: "name", args: []string{"--name", "a b", "--", "y"}, code: 2, stderr: "--name"},
-		{name: "LLM without a name", args: []string{"--frame", "llm", "--", "y"}, code: 2, stderr: "needs --llm-provider"},
-		{name: "LLM without its frame", args: []string{"--llm-provider", "P", "--", "y"}, code: 2, stderr: "goes with --frame llm"},
-		{name: "LLM of a bad name", args: []string{"--frame", "llm", "--llm-provider", "a<b", "--", "y"}, code: 2, stderr: "llm provider: want"},
-		{name: "LLM of a bad tag", args: []string{"--frame", "llm", "--llm-provider", "P", "--llm-tag", "p", "--", "y"}, code: 2, stderr: "NAME-response"},
-		{name: "model of a search", args: []string{"--frame", "llm", "--llm-provider", "P", "--llm-search", "--llm-model", "m", "--", "y"}, code: 2, stderr: "exclude"},
+		{name: "LLM without a name", args: []string{"--frame", "llm", "--", "y"}, code: 2, stderr: "frame: llm needs llm.provider"},
+		{name: "LLM of a bad name", args: []string{"--frame", "llm", "--set", "llm.provider=a<b", "--", "y"}, code: 2, stderr: "llm provider: want"},
+		{name: "LLM of a bad tag", args: []string{"--frame", "llm", "--set", "llm.provider=P", "--set", "llm.tag=p", "--", "y"}, code: 2, stderr: "--set llm.tag: want NAME-response"},
+		{name: "a flag that is gone", args: []string{"--hold", "hidden-tag", "--", "y"}, code: 2, stderr: "wrap: --hold is now --set hold=…: pellucid protect rewrites the entries of your clients\n"},
+		{name: "a member that is not there", args: []string{"--set", "max_char=9", "--", "y"}, code: 2, stderr: "wrap: --set max_char: there is no such member: is max_chars meant?\n"},
+		{name: "a member without a value", args: []string{"--set", "max_chars", "--", "y"}, code: 2, stderr: "--set: want PATH=VALUE"},
+		{name: "a wrong time", args: []string{"--timeout", "0s", "--", "y"}, code: 2, stderr: "wrap: --timeout: want a duration from 1s to 24h"},
+		{name: "a server of no configuration", args: []string{"--name", "a"}, code: 2, stderr: "say what to wrap"},
+		{name: "no such configuration", args: []string{"--config", "/no/such", "--", "y"}, code: 3, stderr: "cannot be read"},
 		{name: "URL", args: []string{"--url", "ftp://x"}, code: 2, stderr: "want http"},
 		{name: "header without a value", args: []string{"--url", "http://127.0.0.1:1", "--header", "A=env:NO_SUCH"}, code: 3, stderr: "is not set"},
 		{name: "secret on the command line", args: []string{"--url", "http://127.0.0.1:1", "--header", "A=b"}, code: 3, stderr: "by reference"},

@@ -87,4 +87,4 @@ func AppendListParams(dst []byte, cursor string, meta []byte) []byte {
 
 // NoSampling is what a server is told that asks for it without being allowed to.
 const NoSampling = "pellucid: sampling is not allowed to this server; the operator can allow it with " +
-	"dangerously_allow_sampling: true in the configuration, or wrap --dangerously-allow-sampling"
+	"dangerously_allow_sampling: true in the configuration, or wrap --set dangerously_allow_sampling=true"

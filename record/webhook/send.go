@@ -165,7 +165,7 @@ func (s *Sender) settle(ctx context.Context, m *Message, failure Failure, asked 
 	if failure == Gone || now.Sub(m.At) >= TryFor {
 		m.GivenUp = now
 		s.count(m, "given-up")
-		log.Error("a message of a webhook was given up: pellucid webhooks list shows it")
+		log.Error("a message of a webhook was given up: pellucid webhooks shows it")
 	} else {
 		s.count(m, "failed")
 		log.Warn("a message of a webhook was not delivered: the next attempt follows", "next", m.Next.UTC().Format(time.RFC3339))

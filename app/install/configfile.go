@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// ConfigName is the name of a configuration.
+const ConfigName = "pellucid.yaml"
+
+// ConfigFile is the configuration of this user, pellucid.yaml in the folder pellucid of the user's
+// configuration folder; "" if it does not exist.
+func ConfigFile() string {
+	folder, err := os.UserConfigDir()
+	if err != nil {
+		return ""
+	}
+	path := filepath.Join(folder, "pellucid", ConfigName)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return ""
+	}
+	return path
+}
+
+// ConfigInForce is the configuration that verbs read where none is named: that of the working directory, or
+// else that of this user; "" if there is neither. wrap, which a client starts in folders of others, reads
+// only that of the user.
+func ConfigInForce() string {
+	if _, err := os.Stat(ConfigName); !errors.Is(err, fs.ErrNotExist) {
+		return ConfigName
+	}
+	return ConfigFile()
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package protect
+
+import (
+	"slices"
+	"strings"
+)
+
+// A former is a flag that wrap once had, and what says the same now.
+type former struct {
+	flag    string
+	takes   bool   // a value stood behind it
+	member  string // that --set sets; "": now is another flag
+	now     string // what the value is, or, of a flag that takes one, what stands before it
+	several bool   // it could be repeated: the values make one list
+}
+
+var formers = []former{
+	{"--validate", true, "validate", "", false},
+	{"--max-chars", true, "max_chars", "", false},
+	{"--fence", true, "fence", "", true},
+	{"--structured", true, "structured", "", false},
+	{"--hold", true, "hold", "", true},
+	{"--capture", true, "capture", "", true},
+	{"--capture-of", true, "capture_of", "", true},
+	{"--classify", false, "classify", "local", false},
+	{"--reviewer", true, "quarantine.recipients", "", true},
+	{"--quarantine", false, "", "--evidence best-effort", false},
+	{"--pins", true, "admission.pins", "", false},
+	{"--no-wide", false, "admission.wide", "false", false},
+	{"--wide", false, "admission.wide", "true", false},
+	{"--pin", true, "pin", "", false},
+	{"--dangerously-allow-sampling", false, "dangerously_allow_sampling", "true", false},
+	{"--llm-provider", true, "llm.provider", "", false},
+	{"--llm-tag", true, "llm.tag", "", false},
+	{"--llm-source", true, "llm.source", "", false},
+	{"--llm-model", true, "llm.model", "", false},
+	{"--llm-search", false, "llm.model", "", false},
+	{"--llm-grounded", false, "llm.grounded", "true", false},
+	{"--client-cert", true, "tls.cert", "file:", false},
+	{"--client-key", true, "tls.key", "file:", false},
+	{"--ca", true, "tls.ca", "file:", false},
+	{"--tokens", true, "tokens", "file:", false},
+	{"--db", true, "store", "file:", false},
+	{"--review-model", true, "review.model", "", false},
+	{"--review-url", true, "review.url", "", false},
+	{"--review-api", true, "review.provider", "", false},
+	{"--review-key", true, "review.key", "", false},
+	{"--review-reasoning", false, "review.reasoning", "true", false},
+	{"--review-timeout", true, "review.timeout", "", false},
+	{"--review-tokens", true, "review.tokens", "", false},
+	{"--log-format", true, "telemetry.log_format", "", false},
+}
+
+func formerOf(word string) (f *former, value string, inside bool) {
+	name, value, inside := strings.Cut(word, "=")
+	if i := slices.IndexFunc(formers, func(f former) bool { return f.flag == name }); i >= 0 {
+		return &formers[i], value, inside
+	}
+	return nil, "", false
+}
+
+// FormerFlag says what took the place of a flag that wrap once had; "" of any other word.
+func FormerFlag(word string) string {
+	f, _, _ := formerOf(word)
+	switch {
+	case f == nil:
+		return ""
+	case f.member == "":
+		return f.flag + " is now " + f.now
+	case f.takes:
+		return f.flag + " is now --set " + f.member + "=" + f.now + "…"
+	}
+	return f.flag + " is now --set " + f.member + "=" + f.now
+}
+
+// setting is the value of a former flag as --set takes it.
+func (f *former) setting(value string) string {
+	if f.flag == "--db" && strings.Contains(value, "://") {
+		return value // of a database that is no file
+	}
+	return f.now + value
+}
+
+// withoutFormer are words of wrap, those before --, with --set in the place of flags that wrap no longer
+// has. changed reports whether there was such a flag.
+func withoutFormer(words []string) (now []string, changed bool) {
+	lists := map[string]int{} // where in now the values of a flag stand
+	api := false
+	for i := 0; i < len(words); i++ {
+		f, value, inside := formerOf(words[i])
+		if f == nil {
+			now = append(now, words[i])
+			if takesValue(words[i]) && i+1 < len(words) { // which may look like a flag
+				i++
+				now = append(now, words[i])
+			}
+			continue
+		}
+		changed = true
+		if f.takes && !inside && i+1 < len(words) {
+			i++
+			value = words[i]
+		}
+		api = api || f.flag == "--review-api"
+		switch at, again := lists[f.flag]; {
+		case f.member == "":
+			now = append(now, strings.Fields(f.now)...)
+		case again:
+			now[at] += "," + value
+		default:
+			if f.several {
+				lists[f.flag] = len(now) + 1
+			}
+			now = append(now, "--set", f.member+"="+f.setting(value))
+		}
+		if f.flag == "--review-model" { // whose API was openai-chat where no other was named
+			lists["api"] = len(now)
+		}
+	}
+	if at := lists["api"]; at > 0 && !api {
+		now = slices.Insert(now, at, "--set", "review.provider=openai-chat")
+	}
+	return now, changed
+}
+
+// takesValue reports whether a value stands behind a flag that wrap has.
+func takesValue(word string) bool {
+	return slices.Contains([]string{"--name", "--env", "--cwd", "--url", "--header", "--bearer", "--transport", "--timeout", "--config", "-c",
+		"--profile", "--frame", "--policy", "--evidence", "--log-level", "--set"}, word)
+}
