@@ -13,6 +13,7 @@ import (
 
 // TestExports: one process at a time has an export, and goes on where the last one stopped.
 func TestExports(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		l := open(t, where, storage.Options{}).Ledger()
 		now := time.Now()

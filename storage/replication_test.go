@@ -14,6 +14,7 @@ import (
 // TestReplication: what is said of a primary without a standby, with an asynchronous one, with a
 // synchronous one, and of one whose synchronous standby is gone; and that records go on where they may.
 func TestReplication(t *testing.T) {
+	t.Parallel()
 	var primary pgtest.Server
 	t.Cleanup(primary.Stop)
 	where := primary.Database(t)
