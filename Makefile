@@ -86,7 +86,7 @@ fuzz:
 bench: build
 	bin/pellucid bench scrub
 	go run ./cmd/pellucid-bench corpora
-	go test -count=1 -run '^Test(Latency|Memory)$$' -v ./e2e
+	PELLUCID_E2E_CALLS=300 go test -count=1 -run '^Test(Latency|Memory)$$' -v ./e2e
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 
 # What a call and a scrubbed field cost beside ReverseProxy and memcpy, here and at the last tag,
