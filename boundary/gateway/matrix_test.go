@@ -210,6 +210,7 @@ var benignPlaces = []struct {
 
 // TestMatrixBenign: honest look-alikes come through unharmed under faithful, on every route.
 func TestMatrixBenign(t *testing.T) {
+	t.Parallel()
 	if len(benign) < 13 {
 		t.Errorf("%d controls", len(benign))
 	}
