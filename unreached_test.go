@@ -50,6 +50,8 @@ platform/pgtest.Server.Standby:  the same
 platform/pgtest.Server.start:    the same
 platform/pgtest.Server.Stop:     the same
 platform/pgtest.Server.URL:      the same
+platform/programtest.Find:       finds programs for tests
+platform/programtest.Need:       the same
 platform/waittest:        tests wait for what other goroutines do
 text/ucd/gen:             writes the tables of Unicode
 `
