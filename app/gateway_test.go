@@ -237,9 +237,10 @@ func TestUpDrain(t *testing.T) {
 			})
 			g.Stop()
 			g.Eventually("draining", func() bool { return g.Get("/readyz", "") == http.StatusServiceUnavailable })
-			if _, err := g.Connect("/mcp", "", version); err == nil {
-				t.Error("a new session while it ends")
-			}
+			g.Eventually("new sessions are refused", func() bool { // a moment later
+				_, err := g.Connect("/mcp", "", version)
+				return err != nil
+			})
 			close(wait)
 			for range 2 {
 				if got := <-answers; got != "one says \u27e8|im_start|\u27e9wait<nil>" {

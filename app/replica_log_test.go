@@ -20,6 +20,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -47,6 +48,7 @@ func openRefused(t *testing.T, config string) error {
 // TestUpSecondReplica: a replica that could not carry the log on does not start, and one that shares
 // the key of the installation does.
 func TestUpSecondReplica(t *testing.T) {
+	programtest.Need(t)
 	var server pgtest.Server
 	t.Cleanup(server.Stop)
 	const servers = "servers:\n  one: {url: \"http://127.0.0.1:9/\"}\n"

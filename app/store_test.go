@@ -133,8 +133,9 @@ func storeAwayFor(t *testing.T, mode string, f storeFault) {
 func TestUpStoreBusy(t *testing.T) {
 	var running pgtest.Server
 	t.Cleanup(running.Stop)
-	for name, where := range map[string]string{"sqlite": sqliteFile(t), "postgres": running.Database(t)} {
+	for name, place := range map[string]func(*testing.T) string{"sqlite": sqliteFile, "postgres": func(t *testing.T) string { return running.Database(t) }} {
 		t.Run(name, func(t *testing.T) {
+			where := place(t)
 			g := apptest.Start(t, "version: 1\nevidence: {mode: required}\nservers:\n  one: {url: "+apptest.Upstream(t, "one", nil)+"}\n", map[string]string{"PELLUCID_DB": where})
 			s := g.Must("/mcp/one", "", "2025-11-25")
 			db, lock := opened(t, where), "BEGIN IMMEDIATE"

@@ -303,10 +303,11 @@ func TestAdmissionReload(t *testing.T) {
 	}
 	write("  a: {command: " + yamlCommand(files) + "}\n  b: {command: " + yamlCommand(files) + "}\n")
 	var is []string
-	for end := time.Now().Add(time.Minute); time.Now().Before(end) && (len(is) == 0 || !strings.HasPrefix(is[len(is)-1], "b_")); time.Sleep(200 * time.Millisecond) {
+	waittest.Until(t, "the tools of b", func() bool {
 		is = w.list()
-	}
-	if len(is) < 10 || is[0] == was[0] || !strings.HasPrefix(is[len(is)-1], "b_") {
+		return len(is) > 0 && strings.HasPrefix(is[len(is)-1], "b_")
+	})
+	if len(is) < 10 || is[0] == was[0] {
 		t.Errorf("%q", is)
 	}
 	for _, tool := range []string{"a_list_allowed_directories", "b_list_allowed_directories"} {
@@ -357,8 +358,7 @@ func TestAdmissionWrap(t *testing.T) {
 	server, _, _ := strings.Cut(in.pins(t, "list", "--json"), `","names"`)
 	server = strings.TrimPrefix(server, `{"server":"`)
 	in.pins(t, "approve", server, in.waiting(t, server, "add"))
-	for end := time.Now().Add(time.Minute); len(list(s)) != 2 && time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
-	}
+	waittest.Until(t, "two tools", func() bool { return len(list(s)) == 2 })
 	if got := list(s); !slices.Equal(got, []string{"add", "sub"}) {
 		t.Errorf("approved: %q", got)
 	}

@@ -148,11 +148,6 @@ func (p reverseProxy) start(t *testing.T, servers []string) *http.Client {
 	}
 }
 
-func isFile(path string) bool {
-	fi, err := os.Stat(path)
-	return err == nil && fi.Mode().IsRegular()
-}
-
 // selfSigned writes a certificate of proxyName as each proxy wants it.
 func selfSigned(t *testing.T, dir string) *x509.CertPool {
 	t.Helper()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/pellucid-mcp/pellucid/platform/programtest"
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
@@ -66,9 +67,7 @@ func nextRelease(t *testing.T, version, oldest int64) (bin string) {
 // of both are answered and recorded, and this release can be started again. A schema that says
 // that this release cannot work with it is refused.
 func TestUpgradeSideBySide(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
+	programtest.Need(t) // builds the program once more
 	t.Parallel()
 	known, err := storage.SchemaVersion()
 	if err != nil {

@@ -53,6 +53,7 @@ platform/intake/intaketest: requests that tests begin
 platform/logtest:         a log that tests read
 platform/datatest:        the public test data
 platform/pgtest:          a Postgres for tests
+platform/programtest:     programs of others for tests
 platform/waittest:        tests wait for what other goroutines do
 text/ucd/gen:             writes the tables of Unicode
 `

@@ -15,6 +15,7 @@ import (
 // TestAbout finds the records about a record: before and behind it, of its server alone, and of the guard,
 // whether the index of the log has them or not.
 func TestAbout(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		l := open(t, where, storage.Options{}).Ledger()
 		seq := sequencer(l, keyring(t))

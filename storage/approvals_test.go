@@ -16,6 +16,7 @@ import (
 
 // TestApprovals walks approvals through all that can become of them, on each engine.
 func TestApprovals(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		now := day
 		s := open(t, where, storage.Options{})
@@ -125,6 +126,7 @@ func TestApprovals(t *testing.T) {
 // TestReleaseAndRemember: calls are approved with the release, and by no one who has not released the item: not by the
 // first of two persons, and not by one person twice.
 func TestReleaseAndRemember(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		two := true

@@ -13,6 +13,7 @@ import (
 
 // TestBlocks walks blocks through all that can become of them, on each engine.
 func TestBlocks(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		now := day
 		s := open(t, where, storage.Options{})
@@ -89,6 +90,7 @@ func TestBlocks(t *testing.T) {
 
 // TestBlocksUnreachable: what is in force stays so while the store does not answer.
 func TestBlocksUnreachable(t *testing.T) {
+	t.Parallel()
 	now := day
 	s := open(t, t.TempDir()+"/b.db", storage.Options{})
 	bs := hold.NewBlocks(s, hold.BlockOptions{Keep: time.Hour, Now: func() time.Time { return now }})

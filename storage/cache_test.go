@@ -9,6 +9,7 @@ import (
 
 // TestCache: who writes keeps as many pages as it was told.
 func TestCache(t *testing.T) {
+	t.Parallel()
 	for blob, want := range map[int]int{0: -64 << 10, 8 << 20: -8 << 10, 1: -1} {
 		s, err := Open(t.Context(), filepath.Join(t.TempDir(), "x.db"), Options{Cache: blob})
 		if err != nil {

@@ -21,6 +21,7 @@ import (
 // TestHeldFound: findings stay with an item as long as it is listed; the question and what was decoded end with
 // its text, whatever ends that.
 func TestHeldFound(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		now := day
 		s := open(t, where, storage.Options{})
@@ -96,6 +97,7 @@ func TestHeldFound(t *testing.T) {
 
 // TestCaptures walks captures through all that can become of them, on each engine.
 func TestCaptures(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		row := func(n int, who string) captures.Row {

@@ -18,6 +18,7 @@ import (
 
 // TestConversations walks kept conversations through all that can become of them, on each engine.
 func TestConversations(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		now := day
 		s := open(t, where, storage.Options{})
@@ -102,6 +103,7 @@ func TestConversations(t *testing.T) {
 // TestConversationsSealed: a row holds neither the text nor the id nor the credential, and one
 // that was changed, or was moved to another key, is refused.
 func TestConversationsSealed(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		var rows []conversation.Row

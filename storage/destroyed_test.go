@@ -19,6 +19,7 @@ import (
 // SQLite store, while the store stays open: neither in the database with its free pages nor in the
 // write-ahead file.
 func TestDestroyed(t *testing.T) {
+	t.Parallel()
 	where := filepath.Join(t.TempDir(), "p.db")
 	now := day
 	s := open(t, where, storage.Options{})

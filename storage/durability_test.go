@@ -43,6 +43,7 @@ func importForever(where string) {
 func numbered(i int) ground.Record { return record("v", fmt.Sprint("claim number ", i)) }
 
 func TestKill(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		exe, err := os.Executable()
 		if err != nil {
@@ -105,6 +106,7 @@ func raw(t testing.TB, where string) *sql.DB {
 }
 
 func TestLocked(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{Wait: 300 * time.Millisecond})
 		patient := open(t, where, storage.Options{Wait: time.Minute})
@@ -140,6 +142,7 @@ func TestLocked(t *testing.T) {
 // TestNewerSchema: a schema of a later release is used if each of its steps says that this
 // release can work with it, and is refused otherwise.
 func TestNewerSchema(t *testing.T) {
+	t.Parallel()
 	known, err := storage.SchemaVersion()
 	if err != nil {
 		t.Fatal(err)
@@ -194,6 +197,7 @@ var needed = regexp.MustCompile(`(?i)ADD COLUMN [^,;]*NOT NULL`)
 // TestMigrationsSayWhoCanWork: each migration stores which releases can work with what it makes, the
 // same for both engines, and one that an older release can work with takes nothing away.
 func TestMigrationsSayWhoCanWork(t *testing.T) {
+	t.Parallel()
 	declared := map[string]string{}
 	for _, engine := range []string{"sqlite", "postgres"} {
 		files, err := filepath.Glob("migrations/" + engine + "/*.sql")
@@ -241,6 +245,7 @@ func TestMigrationsSayWhoCanWork(t *testing.T) {
 }
 
 func TestFull(t *testing.T) {
+	t.Parallel()
 	where := t.TempDir() + "/full.db"
 	s := open(t, where, storage.Options{Readers: 1})
 	s.LimitPages(t, 80)
@@ -255,6 +260,7 @@ func TestFull(t *testing.T) {
 }
 
 func TestGone(t *testing.T) {
+	t.Parallel()
 	where := server.Database(t)
 	s := open(t, where, storage.Options{})
 	put(t, s, record("a", "Here."))

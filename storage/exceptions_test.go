@@ -16,6 +16,7 @@ import (
 // TestExceptions: an exception is in force at every process of the store within a second, for what it names and
 // nothing else, until it ends or is revoked, with a record of each.
 func TestExceptions(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		now := day
 		var records []string
@@ -95,6 +96,7 @@ func TestExceptions(t *testing.T) {
 
 // TestExceptionsOfCancelledReader: a reader that is cancelled takes no exception away from the others.
 func TestExceptionsOfCancelledReader(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		es := hold.NewExceptions(s, hold.ExceptionOptions{Now: func() time.Time { return day }})
@@ -120,6 +122,7 @@ func TestExceptionsOfCancelledReader(t *testing.T) {
 
 // TestExceptionsSwept: an exception is deleted 30 days after its end, also where a reviewer has ended it.
 func TestExceptionsSwept(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		now := day
@@ -162,6 +165,7 @@ func TestExceptionsSwept(t *testing.T) {
 // TestExceptionTwoPersons: where two persons are needed, an exception of one counts nowhere: it is proposed, another person
 // confirms it, and its time begins then. One that was granted before two were needed does not count until then either.
 func TestExceptionTwoPersons(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		now, two := day, false

@@ -26,6 +26,7 @@ func about(t *testing.T, role ledger.Role, name string) []byte {
 
 // TestForget erases one person of two, and nothing of the other's.
 func TestForget(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s, now, keys := open(t, where, storage.Options{}), day, keyring(t)
 		q := hold.New(s, hold.Options{Now: func() time.Time { return now }})

@@ -14,6 +14,7 @@ import (
 
 // TestHeldPages: pages of every filter together have each item once, in the order of one list.
 func TestHeldPages(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		fillHeld(t, raw(t, where), where[0] == 'p', 3000)
@@ -52,6 +53,7 @@ func TestHeldPages(t *testing.T) {
 
 // TestSweepInBatches: more than one transaction's worth expires and goes, each with its record.
 func TestSweepInBatches(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		fillHeld(t, raw(t, where), where[0] == 'p', 3000)

@@ -17,6 +17,7 @@ import (
 // TestHeldSumsReadNoRows: SQLite counts what waits from an index alone. A row of a long body costs as many pages as
 // the body has.
 func TestHeldSumsReadNoRows(t *testing.T) {
+	t.Parallel()
 	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -53,6 +54,7 @@ func TestHeldSumsReadNoRows(t *testing.T) {
 // TestHeldListsReadNoRows: SQLite reads a page of the queue, whatever it is filtered by, and how much room a server has,
 // from indices alone.
 func TestHeldListsReadNoRows(t *testing.T) {
+	t.Parallel()
 	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -95,6 +97,7 @@ func TestHeldListsReadNoRows(t *testing.T) {
 
 // TestBuiltQueriesAreNotKept: the statements of a store do not grow with the forms that a filter can have.
 func TestBuiltQueriesAreNotKept(t *testing.T) {
+	t.Parallel()
 	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), Options{})
 	if err != nil {
 		t.Fatal(err)

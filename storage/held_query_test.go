@@ -204,6 +204,7 @@ func testGroups(t *testing.T, q *hold.Queue, all []hold.Item, f hold.Filter) {
 // TestDecideAll: a selection is decided as of its time, an item has one record, what another reviewer has decided
 // first is counted and stays as it is, and a call that was interrupted goes on.
 func TestDecideAll(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		now, people := day, 1
 		s := open(t, where, storage.Options{})
@@ -317,6 +318,7 @@ func TestDecideAll(t *testing.T) {
 // TestTwoPersons: where a release needs two persons, one proposes it and another one confirms it, one by one and
 // for a selection; each alone can deny.
 func TestTwoPersons(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		now := day
 		var records []string
@@ -385,6 +387,7 @@ func TestTwoPersons(t *testing.T) {
 
 // TestDecideAtOnce: of many who decide one item, one wins, and each other is told by whom.
 func TestDecideAtOnce(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		q := hold.New(open(t, where, storage.Options{Wait: time.Minute}), hold.Options{Now: func() time.Time { return day }})
 		if err := q.Hold(ctx, held(0)); err != nil {

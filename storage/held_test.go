@@ -33,6 +33,7 @@ func held(n int, more ...func(*hold.Item)) hold.Item {
 
 // TestHold walks items through everything that can become of them.
 func TestHold(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		now := day
 		q := hold.New(open(t, where, storage.Options{}), hold.Options{PerServer: 3, Now: func() time.Time { return now }})
@@ -130,6 +131,7 @@ func TestHold(t *testing.T) {
 
 // TestHoldSealed: what is sealed is released by whoever opens it, and by nobody else.
 func TestHoldSealed(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		const head = "age-encryption.org/v1\n"
 		fails := errors.New("no")
@@ -176,6 +178,7 @@ func TestHoldSealed(t *testing.T) {
 
 // TestTakeOnce: however many ask, from however many processes, one gets it.
 func TestTakeOnce(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		var queues []*hold.Queue
 		for range 4 {

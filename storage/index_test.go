@@ -276,6 +276,7 @@ func sumsOf(rows []index.Row, only finding.Code, by storage.By) map[storage.Sum]
 
 // TestIndexEqualsLog: what the index says of a filter is what looking at each record of the log says.
 func TestIndexEqualsLog(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		d := deed{rand.New(rand.NewPCG(1, 2))}
 		l := open(t, where, storage.Options{}).Ledger()
@@ -306,6 +307,7 @@ func TestIndexEqualsLog(t *testing.T) {
 // TestIndexFollows: several processes add records and index them at the same time; each record is indexed
 // once, also across a rebuild.
 func TestIndexFollows(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		keys := keyring(t)
 		run, stop := context.WithCancel(ctx)
@@ -354,6 +356,7 @@ func TestIndexFollows(t *testing.T) {
 // TestIndexForgets: what an erased opening has told is not in the index any more, and does not come back
 // when it is made anew, nor where the opening was erased after an indexer has read it.
 func TestIndexForgets(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{Index: underKey(index.NewKey([]byte("new"), []byte("old")))})
 		was := open(t, where, storage.Options{Index: underKey(index.NewKey([]byte("old")))})
@@ -425,6 +428,7 @@ func underKey(k *index.Key) func() *index.Key { return func() *index.Key { retur
 // TestIndexForgetsUnderRetiredKey: a person is erased from the index too where a process has indexed under a key
 // that the process which erases does not have any more; what stands in the log stays found.
 func TestIndexForgetsUnderRetiredKey(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		running := open(t, where, storage.Options{Index: underKey(index.NewKey([]byte("old")))})
 		now := index.NewKey([]byte("new"))

@@ -130,6 +130,7 @@ func ids(t *testing.T, lines *bufio.Scanner, each func(n int)) (out []ledger.ID)
 
 // TestLedgerKill kills a process at random moments, time and again, on one store.
 func TestLedgerKill(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		keys := t.TempDir()
 		rounds := 12
@@ -156,6 +157,7 @@ func TestLedgerKill(t *testing.T) {
 
 // TestLedgerProcesses has twenty processes write to one store and carry its log on.
 func TestLedgerProcesses(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		keys, processes, each := t.TempDir(), 20, 10
 		if testing.Short() {
@@ -232,6 +234,7 @@ func (f *faulty) Integrate(ctx context.Context, held sequence.Head, b *sequence.
 // TestLedgerFaults fails at every write that there is, with and without its having been
 // made: what was not acknowledged is repeated, as whoever records does.
 func TestLedgerFaults(t *testing.T) {
+	t.Parallel()
 	where := func(t *testing.T) string { return filepath.Join(t.TempDir(), "l.db") }
 	for _, c := range []struct{ persist, direct bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
 		struck := true
@@ -276,6 +279,7 @@ func TestLedgerFaults(t *testing.T) {
 
 // TestLedgerFull: what does not fit is refused, and nothing that was acknowledged goes.
 func TestLedgerFull(t *testing.T) {
+	t.Parallel()
 	where, keys := filepath.Join(t.TempDir(), "full.db"), keyring(t)
 	s := open(t, where, storage.Options{Readers: 1})
 	l := s.Ledger()
@@ -300,6 +304,7 @@ func TestLedgerFull(t *testing.T) {
 
 // TestLedgerClock: a clock that jumps neither stops the log nor breaks it.
 func TestLedgerClock(t *testing.T) {
+	t.Parallel()
 	l, keys := open(t, filepath.Join(t.TempDir(), "l.db"), storage.Options{}).Ledger(), keyring(t)
 	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
@@ -329,6 +334,7 @@ func TestLedgerClock(t *testing.T) {
 
 // TestLedgerTampered: whatever is changed in the store's tables is found and named.
 func TestLedgerTampered(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		l, keys := open(t, where, storage.Options{}).Ledger(), keyring(t)
 		for range 300 {
@@ -379,6 +385,7 @@ func TestLedgerTampered(t *testing.T) {
 // TestOpenTogether: processes that begin at once on a store that is not yet there all
 // find it migrated.
 func TestOpenTogether(t *testing.T) {
+	t.Parallel()
 	for range 5 {
 		where := filepath.Join(t.TempDir(), "new.db")
 		var all sync.WaitGroup

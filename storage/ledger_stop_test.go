@@ -70,6 +70,7 @@ func rollBack(t testing.TB, where string, head sequence.Head) {
 // TestLedgerLostCheckpoint: a log that lost a checkpoint which a process has seen is stopped for
 // every process, whoever was to carry it on, and goes on once the database has the whole log again.
 func TestLedgerLostCheckpoint(t *testing.T) {
+	t.Parallel()
 	for name, restart := range map[string]bool{"memory": false, "file": true} {
 		t.Run(name, func(t *testing.T) {
 			engines(t, func(t *testing.T, where string) {
@@ -160,6 +161,7 @@ func restored(t *testing.T, l *storage.Ledger, keys *sequence.Keyring, copyOf st
 
 // TestLedgerResume: to take the reason back does not help while a process knows better.
 func TestLedgerResume(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		keys := keyring(t)
 		l := open(t, where, storage.Options{}).Ledger()
@@ -197,6 +199,7 @@ func must[T any](v T, err error) T {
 // TestLedgerForked: a log that another process has carried on from an older copy is as large as what
 // was seen, and is stopped because its beginning is another one.
 func TestLedgerForked(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		keys := keyring(t)
 		l := open(t, where, storage.Options{}).Ledger()
@@ -236,6 +239,7 @@ func TestLedgerForked(t *testing.T) {
 // TestLedgerObjection: what a witness has seen stops the log as well, before a process
 // first adds to a copy that it does not know and later, and only where it contradicts the log.
 func TestLedgerObjection(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		keys := keyring(t)
 		l := open(t, where, storage.Options{}).Ledger()
@@ -274,6 +278,7 @@ func TestLedgerObjection(t *testing.T) {
 // TestLedgerStandsStill: figures say for how long records wait while the log does not grow, and
 // whether the key is here.
 func TestLedgerStandsStill(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		l := open(t, where, storage.Options{}).Ledger()
 		has := seeing(t, l, keyring(t), "")
@@ -315,6 +320,7 @@ func TestLedgerStandsStill(t *testing.T) {
 // TestSeenFile: the largest checkpoint outlives the process, a smaller one does not replace it, and a
 // file that holds something else is an error.
 func TestSeenFile(t *testing.T) {
+	t.Parallel()
 	where, dir, keys := filepath.Join(t.TempDir(), "a.db"), t.TempDir(), keyring(t)
 	l := open(t, where, storage.Options{}).Ledger()
 	seq := seeing(t, l, keys, dir)
@@ -354,6 +360,7 @@ func (l *lateHead) Head(ctx context.Context) (sequence.Head, error) {
 // TestLedgerSharedSeen: what another process of the same state directory has added and seen since a process read the head
 // does not stop the log.
 func TestLedgerSharedSeen(t *testing.T) {
+	t.Parallel()
 	l := open(t, filepath.Join(t.TempDir(), "a.db"), storage.Options{}).Ledger()
 	keys, dir := keyring(t), t.TempDir()
 	saw := seeing(t, l, keys, dir)

@@ -113,6 +113,7 @@ func flush(t testing.TB, s *sequence.Sequencer) {
 }
 
 func TestLedger(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		l := open(t, where, storage.Options{}).Ledger()
 		if _, err := l.Checkpoint(ctx); !errors.Is(err, ledger.ErrNotFound) {
@@ -181,6 +182,7 @@ func TestLedger(t *testing.T) {
 // TestLedgerOnce: a record that is stored twice, since nobody could say whether it was
 // stored, comes into the log once; so does one that waits again after it came in.
 func TestLedgerOnce(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		l, keys := open(t, where, storage.Options{}).Ledger(), keyring(t)
 		seq := sequencer(l, keys)
@@ -203,6 +205,7 @@ func TestLedgerOnce(t *testing.T) {
 // TestLedgerDirect: while a sequencer has the lease, records go into the log at once;
 // one that has lost it without knowing loses nothing.
 func TestLedgerDirect(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		l, keys := open(t, where, storage.Options{}).Ledger(), keyring(t)
 		seq, other := sequencer(l, keys), sequencer(l, keys)
@@ -261,6 +264,7 @@ func TestLedgerDirect(t *testing.T) {
 // TestLedgerBroken: what waits and cannot be read does not keep the rest waiting, and
 // is not passed over in silence.
 func TestLedgerBroken(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		l, keys := open(t, where, storage.Options{}).Ledger(), keyring(t)
 		flipped := sealed(t, "b")
@@ -276,6 +280,7 @@ func TestLedgerBroken(t *testing.T) {
 // TestLedgerLease: of two processes one carries the log on, the other takes over when
 // that one is dead, and what the dead one still does comes to nothing.
 func TestLedgerLease(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		keys := keyring(t)
 		l := open(t, where, storage.Options{}).Ledger()
@@ -332,6 +337,7 @@ func TestLedgerLease(t *testing.T) {
 
 // TestLedgerRotate: the records say which key signs, from the first one on.
 func TestLedgerRotate(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		keys := keyring(t)
 		l := open(t, where, storage.Options{}).Ledger()
@@ -375,6 +381,7 @@ func TestLedgerRotate(t *testing.T) {
 
 // TestEvidenceWithChange: the record of a change is there with the change, or neither is.
 func TestEvidenceWithChange(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		l := s.Ledger()
@@ -441,6 +448,7 @@ func TestEvidenceWithChange(t *testing.T) {
 
 // TestLedgerStored: nothing is added to a log whose store does not fit its checkpoint.
 func TestLedgerStored(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		for _, statement := range []string{
 			`UPDATE ledger_tiles SET hashes = (SELECT hashes FROM ledger_tiles WHERE level = 0 AND n = 1) WHERE level = 1 AND n = 0`,
@@ -476,6 +484,7 @@ func TestLedgerStored(t *testing.T) {
 // TestPendingNumbers: a number is never given twice, so that a stale list of what is
 // done removes nothing that came since.
 func TestPendingNumbers(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		l, keys := open(t, where, storage.Options{}).Ledger(), keyring(t)
 		seen := map[int64]bool{}

@@ -47,6 +47,7 @@ func (h *heard) has(c storage.Change) bool {
 
 // TestWatch: a process hears of what another one changes, and goes on after its connection was lost.
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	where := server.Database(t)
 	a, b := open(t, where, storage.Options{}), open(t, where, storage.Options{})
 	var h heard
@@ -109,6 +110,7 @@ func TestWatch(t *testing.T) {
 // TestWatchPooler: behind a pooler that gives each transaction another connection no notification
 // arrives. That is found out, and logged once.
 func TestWatchPooler(t *testing.T) {
+	t.Parallel()
 	t.Run("a stand-in", func(t *testing.T) { eaten(t, pooler(t, server.Database(t))) })
 	t.Run("pgbouncer", func(t *testing.T) { eaten(t, server.Pooler(t, server.Database(t))) })
 }
@@ -172,6 +174,7 @@ func pooler(t *testing.T, where string) string {
 
 // TestPooler: stores of several processes read and write through pgbouncer in transaction mode.
 func TestPooler(t *testing.T) {
+	t.Parallel()
 	where := server.Pooler(t, server.Database(t))
 	var all sync.WaitGroup
 	for range 3 {
@@ -197,6 +200,7 @@ func TestPooler(t *testing.T) {
 
 // TestWatchSQLite: a file tells nothing.
 func TestWatchSQLite(t *testing.T) {
+	t.Parallel()
 	s := open(t, t.TempDir()+"/a.db", storage.Options{})
 	s.Watch(ctx, slog.New(slog.DiscardHandler), func(c storage.Change) { t.Errorf("told: %v", c) })
 }

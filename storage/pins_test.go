@@ -13,12 +13,14 @@ import (
 )
 
 func TestPinRecords(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		pintest.Records(t, func() surface.PinStore { return open(t, where, storage.Options{}) })
 	})
 }
 
 func TestPinRace(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		pintest.Race(t, func() surface.PinStore { return open(t, where, storage.Options{}) })
 	})
@@ -26,6 +28,7 @@ func TestPinRace(t *testing.T) {
 
 // TestPins: package surface's own use of the store, by two replicas.
 func TestPins(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		one := surface.NewPins(open(t, where, storage.Options{}), nil)
 		two := surface.NewPins(open(t, where, storage.Options{}), nil)
@@ -62,5 +65,6 @@ func TestPins(t *testing.T) {
 }
 
 func TestVerdicts(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) { pintest.Verdicts(t, open(t, where, storage.Options{})) })
 }

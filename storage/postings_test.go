@@ -10,6 +10,7 @@ import (
 )
 
 func TestClaimSet(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		// Half of the sets are dense enough to be bitmaps.
 		most := rapid.SampledFrom([]int{0, 1, bitmapSize/2 - 1, bitmapSize / 2, blockClaims}).Draw(t, "most")

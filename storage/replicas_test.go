@@ -16,6 +16,7 @@ import (
 // TestReplicas: every beat returns all rows; a process that has taken an address removes the row of the
 // one before; the versions of rules are numbered in the order of their first use.
 func TestReplicas(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		a := replica.Row{ID: "a", Address: "h:1", Key: "k", Release: "1", Rules: "old", Started: "then", Spent: []byte{1}, Beat: 1}

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 // TestReplication: what is said of a primary without a standby, with an asynchronous one, with a
 // synchronous one, and of one whose synchronous standby is gone; and that records go on where they may.
 func TestReplication(t *testing.T) {
+	t.Parallel()
 	var primary pgtest.Server
 	t.Cleanup(primary.Stop)
 	where := primary.Database(t)
@@ -22,12 +24,15 @@ func TestReplication(t *testing.T) {
 		t.Helper()
 		var got *storage.Replication
 		var err error
-		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-			if got, err = s.Replication(ctx); err == nil && *got == want {
-				return
+		defer func() {
+			if t.Failed() {
+				t.Logf("%s: %+v, %v", what, got, err)
 			}
-		}
-		t.Fatalf("%s: %+v, %v", what, got, err)
+		}()
+		waittest.Until(t, what, func() bool {
+			got, err = s.Replication(ctx)
+			return err == nil && *got == want
+		})
 	}
 	set := func(names string) {
 		t.Helper()

@@ -17,6 +17,7 @@ import (
 )
 
 func TestSearch(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		add := func(validator, claim, topic, domain string) {
@@ -76,6 +77,7 @@ func TestSearch(t *testing.T) {
 
 // A common word has more claims than a search looks at: it says so.
 func TestSearchCut(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		var batch []ground.Record
@@ -95,6 +97,7 @@ func TestSearchCut(t *testing.T) {
 
 // The index is kept in blocks of 4096 claims.
 func TestSearchBlocks(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		var all []ground.Record
@@ -141,6 +144,7 @@ var hostile = []string{
 }
 
 func TestSearchHostile(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		put(t, s, record("a", "The ice melts."))
@@ -179,6 +183,7 @@ func FuzzSearch(f *testing.F) {
 // The short way for ASCII must not find other words than the long way: a trailing
 // character that is no word forces the long one.
 func TestWordsASCII(t *testing.T) {
+	t.Parallel()
 	for _, s := range append(hostile, "Mixed CASE, and 1st-class don't_do", strings.Repeat("Ab9", 100)) {
 		if strings.ContainsFunc(s, func(r rune) bool { return r >= 0x80 }) {
 			continue
@@ -190,6 +195,7 @@ func TestWordsASCII(t *testing.T) {
 }
 
 func TestWords(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string][]string{
 		"":                                     {},
 		"It's 10\u202f% O\u2082-free":          {"it", "s", "10", "o2", "free"},

@@ -21,6 +21,7 @@ import (
 
 // TestSessions walks records of sessions through all that can become of them, on each engine.
 func TestSessions(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		r := session.Record{ID: "a", Server: "files", Principal: session.PrincipalDigest("ann"), State: []byte("one"), Seen: day, Until: day.Add(time.Hour)}
@@ -108,6 +109,7 @@ func TestSessions(t *testing.T) {
 
 // TestSessionClaims: of many processes that see one fence, exactly one gets the session.
 func TestSessionClaims(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		for fence := range int64(4) {
@@ -135,6 +137,7 @@ func TestSessionClaims(t *testing.T) {
 // TestSessionsOfGoneOwners: a record that holds nothing but an owner that is gone is swept after a day; one of a
 // process that lives, one with state and one of a session that has ended stay until their time is over.
 func TestSessionsOfGoneOwners(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		if _, err := s.BeatReplica(ctx, replica.Row{ID: "alive", Address: "a:1", Started: "2026-01-01T00:00:00Z", Beat: 1}, true); err != nil {
@@ -181,6 +184,7 @@ func TestSessionsOfGoneOwners(t *testing.T) {
 // TestSessionsReleased: a process lets go of sessions that it does not use; what holds nothing else than that is
 // swept soon, and the next claim of it begins anew.
 func TestSessionsReleased(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		later := day.Add(time.Hour)
@@ -227,6 +231,7 @@ func TestSessionsReleased(t *testing.T) {
 // those of sessions that have ended, then those with a state, of each the oldest; none of a session that a
 // process has which lives, of another principal, or of a person whose data was erased.
 func TestSessionsOfOnePrincipal(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		if _, err := s.BeatReplica(ctx, replica.Row{ID: "alive", Address: "a:1", Started: "2026-01-01T00:00:00Z", Beat: 1}, true); err != nil {
@@ -299,6 +304,7 @@ func left(t *testing.T, s *storage.Store, most int, want []string) {
 
 // TestReleaseUsedMeanwhile: a session that is used while the others are let go of is not returned.
 func TestReleaseUsedMeanwhile(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		for _, id := range []string{"idle", "used"} {

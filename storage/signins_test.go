@@ -17,6 +17,7 @@ import (
 
 // TestSignIns: a session lives between its times, a link is spent once, and no store has a secret.
 func TestSignIns(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		now := day
@@ -146,6 +147,7 @@ func TestSignIns(t *testing.T) {
 // TestSignInsAreBounded: a person has a limited number of sessions, and one who signs in often ends own sessions, and
 // never those of others.
 func TestSignInsAreBounded(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		n, refused := 0, 0
@@ -198,6 +200,7 @@ func TestSignInsAreBounded(t *testing.T) {
 // TestSignInsOfAnotherIdle: a process that does not know console.idle lists, finds and sweeps sessions by the idle time
 // under which they go on; a session with a short one goes on while it is used.
 func TestSignInsOfAnotherIdle(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		now := day

@@ -120,6 +120,7 @@ func search(t *testing.T, s *storage.Store, q ground.Query) []string {
 }
 
 func TestRoundTrip(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		r := record("a", "The ice melts.")
@@ -152,6 +153,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestPutRelates(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		first := record("a", "Cats purr.")
@@ -203,6 +205,7 @@ func TestPutRelates(t *testing.T) {
 // A claim that is hashed by another version is another claim, but who says the
 // same of it renews what he said.
 func TestRenewalOfOtherClaim(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		old := record("a", "Dogs bark.")
@@ -220,6 +223,7 @@ func TestRenewalOfOtherClaim(t *testing.T) {
 }
 
 func TestPutRefusesWhole(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		for name, spoil := range map[string]func(*ground.Record){
@@ -245,6 +249,7 @@ func TestPutRefusesWhole(t *testing.T) {
 }
 
 func TestCascade(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		base, mid, top := record("a", "Base."), record("a", "Mid."), record("a", "Top.")
@@ -316,6 +321,7 @@ func TestCascade(t *testing.T) {
 }
 
 func TestFeed(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		const writers, each = 4, 30
 		var wg sync.WaitGroup

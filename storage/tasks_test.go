@@ -14,6 +14,7 @@ import (
 
 // TestTasks: what one process notes of a task, another one finds, on each engine; it ends at its time.
 func TestTasks(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s, other := open(t, where, storage.Options{}), open(t, where, storage.Options{})
 		one, two := hold.Digest{1}, hold.Digest{2}

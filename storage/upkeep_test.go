@@ -15,6 +15,7 @@ import (
 )
 
 func TestInspect(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		if !storage.IsPostgres(where) {
 			if _, err := storage.Inspect(ctx, where); !errors.Is(err, fs.ErrNotExist) {
@@ -49,6 +50,7 @@ func TestInspect(t *testing.T) {
 }
 
 func TestBackup(t *testing.T) {
+	t.Parallel()
 	where := filepath.Join(t.TempDir(), "a.db")
 	s, err := storage.Open(ctx, where, storage.Options{})
 	if err != nil {

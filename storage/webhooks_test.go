@@ -11,9 +11,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,6 +65,7 @@ func holdOne(t testing.TB, s *storage.Store, n int, o hold.Options) error {
 
 // TestMessagesGoWithTheirCause: a message is stored with what it tells, or neither is.
 func TestMessagesGoWithTheirCause(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		sender(s, nil, hook(t, "all", "http://127.0.0.1:1/"), hook(t, "blocks", "http://127.0.0.1:1/", webhook.SourceBlocked))
@@ -111,6 +114,7 @@ func TestMessagesGoWithTheirCause(t *testing.T) {
 
 // TestPinMessages: a surface that leaves more to a reviewer than before is told, once.
 func TestPinMessages(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		sender(s, nil, hook(t, "all", "http://127.0.0.1:1/"))
@@ -179,6 +183,7 @@ func TestPinMessages(t *testing.T) {
 // TestDelivery: two processes deliver each message, a receiver that fails gets it again, and one
 // that hangs keeps no other waiting.
 func TestDelivery(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		const items = 30
 		var mu sync.Mutex
@@ -224,18 +229,29 @@ func TestDelivery(t *testing.T) {
 	})
 }
 
+// storedTries counts the tries that failed and of which the store knows.
+type storedTries struct {
+	webhook.Store
+	settled atomic.Int64
+}
+
+func (s *storedTries) MessageFailed(ctx context.Context, m *webhook.Message) error {
+	err := s.Store.MessageFailed(ctx, m)
+	s.settled.Add(1)
+	return err
+}
+
 // TestGivenUp: a message is tried for three days, and shown for thirty; one whose receiver wants
 // no more is given up at once; one whose process has died is taken over.
 func TestGivenUp(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		var mu sync.Mutex
 		now, status := day, http.StatusInternalServerError
 		clock := func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
-		tried := 0
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			mu.Lock()
 			defer mu.Unlock()
-			tried++
 			w.WriteHeader(status)
 		}))
 		defer srv.Close()
@@ -248,24 +264,21 @@ func TestGivenUp(t *testing.T) {
 		if m, err := s.ClaimMessage(ctx, "r", now, now.Add(time.Minute)); err != nil || m == nil {
 			t.Fatal(err, m)
 		}
-		// step runs the sender until it has looked at the store.
+		tries := &storedTries{Store: out.Store}
+		out.Store = tries
+		// step runs the sender until it has stored what became of one try.
 		step := func(advance time.Duration) {
 			mu.Lock()
 			now = now.Add(advance)
-			before := tried
 			mu.Unlock()
+			before := tries.settled.Load()
 			run, stop := context.WithCancel(ctx)
 			done := make(chan struct{})
 			go func() { defer close(done); out.Run(run) }()
-			for range 200 {
-				time.Sleep(5 * time.Millisecond)
-				mu.Lock()
-				moved := tried > before
-				mu.Unlock()
-				if list := listed(t, s); moved && (!list[0].GivenUp.IsZero() || list[0].Next.After(clock()) && !list[0].Next.Equal(clock().Add(2*time.Minute))) {
-					break // settled: two minutes ahead it is claimed
-				}
-			}
+			waittest.Until(t, "the try is stored, or nothing is left to try", func() bool {
+				tryable := slices.ContainsFunc(listed(t, s), func(m webhook.Message) bool { return m.GivenUp.IsZero() })
+				return tries.settled.Load() > before || !tryable
+			})
 			stop()
 			<-done
 		}
@@ -274,10 +287,11 @@ func TestGivenUp(t *testing.T) {
 			t.Fatalf("%+v", list)
 		}
 		for range 40 {
-			if list := listed(t, s); !list[0].GivenUp.IsZero() {
+			list := listed(t, s)
+			if !list[0].GivenUp.IsZero() {
 				break
 			}
-			step(8 * time.Hour)
+			step(list[0].Next.Sub(clock()) + time.Second)
 		}
 		list := listed(t, s)
 		if len(list) != 1 || list[0].GivenUp.Sub(day) < webhook.TryFor || list[0].GivenUp.Sub(day) > webhook.TryFor+24*time.Hour || list[0].Tries < 8 {
@@ -312,6 +326,7 @@ func TestGivenUp(t *testing.T) {
 
 // TestMessagesAreBounded: a receiver that is away costs no more than its bound.
 func TestMessagesAreBounded(t *testing.T) {
+	t.Parallel()
 	s := open(t, t.TempDir()+"/a.db", storage.Options{})
 	out := sender(s, nil, hook(t, "r", "http://127.0.0.1:1/"))
 	dropped := 0
@@ -361,6 +376,7 @@ func holdAndDie(where, url string) error {
 
 // TestKilledBetweenCommitAndDelivery: what a killed process has held is told by another one.
 func TestKilledBetweenCommitAndDelivery(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		var mu sync.Mutex
 		got := map[string]bool{}

@@ -13,6 +13,7 @@ import (
 )
 
 func TestWhy(t *testing.T) {
+	t.Parallel()
 	plain := filepath.Join(t.TempDir(), "notes.txt")
 	if err := os.WriteFile(plain, []byte(strings.Repeat("no database\n", 200)), 0o600); err != nil {
 		t.Fatal(err)

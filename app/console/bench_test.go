@@ -57,6 +57,7 @@ var unmeasured = map[string]string{
 
 // TestEveryRouteIsMeasured: a new page cannot be left out of the figures.
 func TestEveryRouteIsMeasured(t *testing.T) {
+	t.Parallel()
 	asks := (&filled{}).asks()
 	for _, r := range routes() {
 		if (len(asks[r.pattern]) > 0) == (unmeasured[r.pattern] != "") {

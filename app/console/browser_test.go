@@ -33,6 +33,7 @@ var chromium struct {
 }
 
 func TestMain(m *testing.M) {
+	pageTime = time.Hour
 	code := m.Run()
 	for _, f := range chromium.stop {
 		f()

@@ -42,6 +42,7 @@ func templateMistakes(text string) (mistakes []string) {
 }
 
 func TestTemplatesHaveNoInline(t *testing.T) {
+	t.Parallel()
 	files, err := fs.Glob(templateFiles, "templates/*.html")
 	if err != nil || len(files) < 4 {
 		t.Fatalf("%d templates, %v", len(files), err)
@@ -58,6 +59,7 @@ func TestTemplatesHaveNoInline(t *testing.T) {
 }
 
 func TestTemplateMistakesCanFail(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{
 		`<p style="x">`, `<style>`, `<a onclick="x">`, `<script>x()</script>`, `<script src="/x.js"></script>`, `<script type="module">`,
 		`<a href="https://x.example">`, `<img src="//x">`, `<iframe>`, `<p class={{.X}}>`, `<meta http-equiv="x">`, `<!-- x -->`, `<form method="post" action="x">`,
@@ -181,6 +183,7 @@ func name(e ast.Expr) string {
 
 // TestViewsHoldNoPlainText: third-party text enters a page only as a value of package marked.
 func TestViewsHoldNoPlainText(t *testing.T) {
+	t.Parallel()
 	_, files := goFiles(t, ".")
 	mistakes, views := viewMistakes(files)
 	for _, m := range mistakes {
@@ -192,6 +195,7 @@ func TestViewsHoldNoPlainText(t *testing.T) {
 }
 
 func TestViewMistakesCanFail(t *testing.T) {
+	t.Parallel()
 	src := `package p
 type Own int
 type frameView struct { A Own; B []*partView }
@@ -218,6 +222,7 @@ var makers = []string{"words.go", "words_xray.go", "assets.go"}
 
 // TestOwnWordsAreOurs: outside of these files a conversion to Own or Path takes a constant.
 func TestOwnWordsAreOurs(t *testing.T) {
+	t.Parallel()
 	set, files := goFiles(t, ".")
 	for path, f := range files {
 		if slices.Contains(makers, path) {
@@ -243,6 +248,7 @@ var htmlTypes = []string{"HTML", "HTMLAttr", "JS", "JSStr", "CSS", "URL", "Srcse
 
 // TestOnlyMarkedMakesHTML: no other package of the console names a type that html/template does not escape.
 func TestOnlyMarkedMakesHTML(t *testing.T) {
+	t.Parallel()
 	looked := 0
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() || path == "marked" {
@@ -267,6 +273,7 @@ func TestOnlyMarkedMakesHTML(t *testing.T) {
 
 // TestRoutes: each route has a method, a role and a handler, and an action needs a person.
 func TestRoutes(t *testing.T) {
+	t.Parallel()
 	if _, err := New(Options{}); err != nil {
 		t.Fatal(err)
 	}

@@ -60,6 +60,7 @@ func nextData(t *testing.T, in *bufio.Scanner) string {
 // TestLive: pages hear of new records, who does not see all servers hears no number of held items, and nothing is read
 // while no page is open.
 func TestLive(t *testing.T) {
+	t.Parallel()
 	var c countersTest
 	c.records.Store(7)
 	g := newTest(t, func(_ *testConsole, o *Options) { o.Counters = c.read })
@@ -108,6 +109,7 @@ func TestLive(t *testing.T) {
 
 // TestLiveIsBounded: there is an end to the number of pages with live lines; others say that they have none.
 func TestLiveIsBounded(t *testing.T) {
+	t.Parallel()
 	var c countersTest
 	h := &hub{read: c.read}
 	var all []chan notice
@@ -141,6 +143,7 @@ func TestLiveIsBounded(t *testing.T) {
 
 // TestHundredConsoles: a hundred open pages read the store no more often than one.
 func TestHundredConsoles(t *testing.T) {
+	t.Parallel()
 	var c countersTest
 	g := newTest(t, func(_ *testConsole, o *Options) { o.Counters = c.read })
 	for range 100 {
@@ -233,6 +236,7 @@ func TestBrowserKeys(t *testing.T) {
 
 // TestScriptsAreSmall: all scripts together stay under 40 KB gzipped.
 func TestScriptsAreSmall(t *testing.T) {
+	t.Parallel()
 	sum := 0
 	files, err := assetFiles.ReadDir("assets")
 	if err != nil {

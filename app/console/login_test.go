@@ -96,6 +96,7 @@ func (l *loginTest) did(t *testing.T, want ...Act) {
 // TestLink: a link signs in once and only by the button; the session ends by signing out, and a stolen or old link
 // does nothing.
 func TestLink(t *testing.T) {
+	t.Parallel()
 	l := newLoginTest(t)
 	v := visitor(t)
 	if r := l.send(t, v, "", nil); r.StatusCode != http.StatusUnauthorized {
@@ -159,6 +160,7 @@ func TestLink(t *testing.T) {
 
 // TestFixation: a session never has the id that the client brought, and signing in ends the session that the browser had.
 func TestFixation(t *testing.T) {
+	t.Parallel()
 	l := newLoginTest(t)
 	v := visitor(t)
 	at, _ := url.Parse(l.url + Base)
@@ -211,6 +213,7 @@ func (k knownTokens) Authenticate(r *http.Request) (auth.Principal, error) {
 
 // TestToken: a token is exchanged for a session with the roles of its scopes, and one without a role is refused.
 func TestToken(t *testing.T) {
+	t.Parallel()
 	l := newLoginTest(t, func(o *Options) {
 		o.Tokens = knownTokens{"good": {ID: "corp|ben", Scopes: []string{"mail-reviewers", "everything-else"}, Source: auth.Source{1}}, "none": {ID: "eve", Scopes: []string{"mcp"}, Source: auth.Source{2}}}
 		o.Grants = []Grant{{"viewers", Viewer, nil}, {"mail-reviewers", Reviewer, []string{"mail"}}, {"admins", Admin, nil}}
@@ -247,6 +250,7 @@ func TestToken(t *testing.T) {
 // TestSessionFollowsToken: a session ends with the token that made it. Where the configuration takes the token away or gives it
 // another role, that counts at once, and EndRefused ends the session.
 func TestSessionFollowsToken(t *testing.T) {
+	t.Parallel()
 	tokens := knownTokens{}
 	l := newLoginTest(t, func(o *Options) {
 		o.Tokens = tokens
@@ -315,6 +319,7 @@ func TestSessionFollowsToken(t *testing.T) {
 
 // TestDoor: each way of signing in is limited by address, with a page that says so. Another address signs in meanwhile.
 func TestDoor(t *testing.T) {
+	t.Parallel()
 	for _, way := range []struct {
 		method, path, form string
 	}{
@@ -354,6 +359,7 @@ func TestDoor(t *testing.T) {
 
 // TestFull: a person for whom no session is left is told so.
 func TestFull(t *testing.T) {
+	t.Parallel()
 	l := newLoginTest(t)
 	l.opt.SignIns.Store = fullStore{l.opt.SignIns.Store}
 	secret, err := l.book.NewLink(t.Context(), "ana")
@@ -371,6 +377,7 @@ func (fullStore) PutSignIn(context.Context, signin.Session, int, int) error { re
 
 // TestGrants: roles and servers of several grants.
 func TestGrants(t *testing.T) {
+	t.Parallel()
 	c := &Console{opt: Options{Grants: []Grant{{"v", Viewer, nil}, {"m", Reviewer, []string{"mail"}}, {"w", Reviewer, []string{"web"}}, {"a", Admin, nil}}}}
 	for _, tt := range []struct {
 		scopes  string
@@ -399,6 +406,7 @@ func TestGrants(t *testing.T) {
 
 // TestSecureCookie: behind TLS the cookie is bound to the host.
 func TestSecureCookie(t *testing.T) {
+	t.Parallel()
 	l := newLoginTest(t, func(o *Options) { o.URL = "https://pellucid.example" })
 	secret, err := l.book.NewLink(t.Context(), "ana")
 	if err != nil {
@@ -414,6 +422,7 @@ func TestSecureCookie(t *testing.T) {
 
 // TestStrictCookie: a page that another site opens is loaded once more, so that the strict cookie is sent.
 func TestStrictCookie(t *testing.T) {
+	t.Parallel()
 	l := newLoginTest(t)
 	for _, c := range []struct {
 		site, mode string
@@ -430,6 +439,7 @@ func TestStrictCookie(t *testing.T) {
 // TestAttempts: those who try many links are told to wait. A link that is valid signs in meanwhile; records and lines of the
 // log are bounded.
 func TestAttempts(t *testing.T) {
+	t.Parallel()
 	l := newLoginTest(t)
 	last := 0
 	for range 60 {
@@ -467,6 +477,7 @@ func TestAttempts(t *testing.T) {
 
 // TestProviderDown: the console starts without its provider, and says so to those who sign in.
 func TestProviderDown(t *testing.T) {
+	t.Parallel()
 	down := httptest.NewServer(http.NotFoundHandler())
 	down.Close()
 	l := newLoginTest(t, func(o *Options) {

@@ -87,6 +87,7 @@ var numberLink = regexp.MustCompile(`<a[^>]* href="/console/(records[^"]*)"[^>]*
 // TestOverviewNumbers: each number of the page is the length of the list to which it leads, and the numbers of the
 // verdicts add up to the total, for a person who sees all and for one who sees a server.
 func TestOverviewNumbers(t *testing.T) {
+	t.Parallel()
 	g := newTest(t, waits)
 	for _, p := range overviewPages()[:1] {
 		p.fill(t, g)
@@ -135,6 +136,7 @@ func TestOverviewNumbers(t *testing.T) {
 
 // TestOverviewUnknown: what is not known is a dash and never zero; what waits elsewhere is not counted.
 func TestOverviewUnknown(t *testing.T) {
+	t.Parallel()
 	g := newTest(t)
 	if _, body := g.get("overview"); strings.Count(body, `<p class="big">`+"\u2013") != 2 || !strings.Contains(body, "No ledger is kept here") {
 		t.Error("a console that knows nothing shows numbers")
@@ -164,6 +166,7 @@ func TestOverviewUnknown(t *testing.T) {
 // TestOverviewParts: what the guard has cost by its records, the servers whose trust fell and how long servers take, each leading to
 // what stands behind it; a person sees those of their servers, and what is not known is no number.
 func TestOverviewParts(t *testing.T) {
+	t.Parallel()
 	g := newTest(t, waits)
 	if _, body := g.get("overview"); !strings.Contains(body, "The guard has tested no call in this time.") || strings.Contains(body, "model calls") {
 		t.Error("the guard has decided nothing, and figures stand there")
@@ -212,6 +215,7 @@ func TestOverviewParts(t *testing.T) {
 // TestHeader: every page says how servers and the log are, and how much waits; a decision shows at once, and a store that is away
 // is no number.
 func TestHeader(t *testing.T) {
+	t.Parallel()
 	held := 4
 	var broken error
 	g := newTest(t, waits, func(_ *testConsole, o *Options) {

@@ -4,15 +4,11 @@ package console
 
 import (
 	"bytes"
-	"context"
 	"net/http"
 	"strconv"
 
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
-
-// caseTime bounds the time of making a case: the log is looked through for every record about the decision.
-const caseTime = pageTime
 
 // exportCase gives all that is known and provable of a decision as one file, to a person who may read what is held of the
 // server. What is encrypted to reviewers stays encrypted.
@@ -27,10 +23,8 @@ func (c *Console) exportCase(q *request) answer {
 	case !q.who.Decides(st.Server):
 		return noRight(q.who.RoleOn(st.Server), Reviewer)
 	}
-	ctx, stop := context.WithTimeout(q.Context(), caseTime)
-	defer stop()
 	var b bytes.Buffer
-	if err := c.opt.Case(ctx, st.ID, &b); err != nil {
+	if err := c.opt.Case(q.Context(), st.ID, &b); err != nil {
 		return failed(err)
 	}
 	c.opt.Log.Info("console: a case was exported", "person", q.who.ID, "decision", st.ID.String())

@@ -63,6 +63,7 @@ func groundPages() []testPage {
 
 // TestGrounding: an answer is shown with the text of validators marked, and each other outcome is a state of its own.
 func TestGrounding(t *testing.T) {
+	t.Parallel()
 	g := newTest(t, withGround)
 	for ask, want := range map[string]string{"sun": "they disagree", "nothing": "Nothing is known of it", "long": "There is no answer: the query is too long", "": "Words of a claim"} {
 		if _, body := g.get("grounding?ask=" + ask); !strings.Contains(body, want) {
@@ -85,6 +86,7 @@ func TestGrounding(t *testing.T) {
 // TestGroundingGraph: the drawing has a box for the claim, each attestation, each validator and the verdict, each of them a link with
 // a name to a place that is on the page; what was withdrawn is marked, and the table says the same.
 func TestGroundingGraph(t *testing.T) {
+	t.Parallel()
 	votes := `{"id":"h1","validator_did":"did:web:a.example","verdict":"SUPPORTED","reason":"counted"},{"id":"h2","validator_did":"did:web:b.example","verdict":"REFUTED","reason":"counted"},
 		{"id":"h3","validator_did":"did:web:c.example","verdict":"SUPPORTED","reason":"retracted"},{"id":"h4","validator_did":"did:web:c.example","verdict":"SUPPORTED","reason":"cascade-pending"},
 		{"id":"h5","validator_did":"did:web:a.example","verdict":"SUPPORTED","reason":"superseded"}`

@@ -74,6 +74,7 @@ func guardPages() []testPage {
 
 // TestGuardDecisions: the page lists the latest decisions of the guard, and no other records about runs.
 func TestGuardDecisions(t *testing.T) {
+	t.Parallel()
 	g := newTest(t, withGuard)
 	var list []ledger.Event
 	for i := range maxGuarded + 30 {
@@ -105,6 +106,7 @@ func TestGuardDecisions(t *testing.T) {
 
 // TestGuarded: the page shows the call and what was found out, and a decision counts once.
 func TestGuarded(t *testing.T) {
+	t.Parallel()
 	g := newTest(t, withGuard)
 	guardFill(t, g)
 	_, body := g.get("guard/" + guardID)
@@ -164,6 +166,7 @@ func TestGuarded(t *testing.T) {
 
 // TestStatementChanged: a statement that was changed is not shown, and one that the log does not know is told.
 func TestStatementChanged(t *testing.T) {
+	t.Parallel()
 	text := []byte(guardStatement)
 	g := newTest(t, withGuard, func(_ *testConsole, o *Options) {
 		o.Statement = func(ledger.ID) ([]byte, error) { return text, nil }
@@ -181,6 +184,7 @@ func TestStatementChanged(t *testing.T) {
 
 // TestRunView: segments stand in the order of the context, with how much each moved the model.
 func TestRunView(t *testing.T) {
+	t.Parallel()
 	r := &counterfactual.Result{Spent: counterfactual.Spent{Calls: 13, Tokens: 9000, Millis: 4200},
 		Influence: []counterfactual.Influence{{}, {Shown: 3, ShownRecurs: 1, Hidden: 4, HiddenRecurs: 2, Effect: -100}, {Shown: 2, ShownRecurs: 2, Hidden: 5, HiddenRecurs: 1, Effect: 470}, {Shown: 1, Effect: 5000}}}
 	v := newRun(r, map[int]string{2: "mail/read_file"})
@@ -191,6 +195,7 @@ func TestRunView(t *testing.T) {
 
 // TestProbesView: each probe says what was left out, what came and what it cost; what is not known is no number.
 func TestProbesView(t *testing.T) {
+	t.Parallel()
 	list := []counterfactual.Observation{
 		{Variant: counterfactual.Remove(3, counterfactual.SetOf(1, 2)), Recurrences: []counterfactual.Recurrence{{}, {Recurs: true}}, Tokens: 1200, Elapsed: 900},
 		{Variant: counterfactual.Remove(3, counterfactual.SetOf()), Recurrences: []counterfactual.Recurrence{{}}, Elapsed: 1500},
@@ -235,6 +240,7 @@ func contextFill(t testing.TB, g *testConsole) {
 // TestGuardContext: a person who decides sees what the model has read, escaped, and coloured only where it was tested. Others
 // do not.
 func TestGuardContext(t *testing.T) {
+	t.Parallel()
 	r := newTest(t, withContext)
 	contextFill(t, r)
 	_, page := r.get("guard/" + guardID)
@@ -268,6 +274,7 @@ func TestGuardContext(t *testing.T) {
 
 // TestGuardContextUnkept: where the context is not kept, the page says how to keep it.
 func TestGuardContextUnkept(t *testing.T) {
+	t.Parallel()
 	r := &reviewed{}
 	r.testConsole = newTest(t, withGuard, withQueue(t, r))
 	heldCall(t, r.testConsole, guardID, []byte("[]"), hold.Options{})
@@ -279,6 +286,7 @@ func TestGuardContextUnkept(t *testing.T) {
 // TestGuardedTwoPersons: where two persons are needed the page says so, the first proposes, and a second release of the
 // same person is refused and told.
 func TestGuardedTwoPersons(t *testing.T) {
+	t.Parallel()
 	two := hold.Options{TwoPersons: func() bool { return true }}
 	g := newTest(t, withGuard)
 	heldCall(t, g, guardID, []byte("a call"), two)
@@ -314,6 +322,7 @@ func TestGuardedTwoPersons(t *testing.T) {
 
 // TestGuardPrincipal: for whom a call is, is told to those who decide about it.
 func TestGuardPrincipal(t *testing.T) {
+	t.Parallel()
 	g := newTest(t, withGuard)
 	err := hold.New(g.store, hold.Options{}).Hold(t.Context(), hold.Item{ID: guardID, Server: guard.DeskServer, Tool: "send_money", Principal: "carol", Rule: hold.GuardCall,
 		Code: finding.Denied, Call: hold.Digest{1}, Body: []byte("x")})

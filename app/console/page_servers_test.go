@@ -174,6 +174,7 @@ func serverPages() []testPage {
 
 // TestServer: a page shows what changed; approving is about the version that it showed, once.
 func TestServer(t *testing.T) {
+	t.Parallel()
 	g := newTest(t, withServers)
 	changedServer(t, g)
 	_, body := g.get("servers/stdio:1")
@@ -229,6 +230,7 @@ func TestServer(t *testing.T) {
 
 // TestServerChanges: a page has fifty changes, and the pages together have each change once.
 func TestServerChanges(t *testing.T) {
+	t.Parallel()
 	g := newTest(t, withServers)
 	var before, after []string
 	for i := range 120 {
@@ -267,6 +269,7 @@ func TestServerChanges(t *testing.T) {
 
 // TestRecordExplained: the page of a record says in plain words what happened, also to a record about another one.
 func TestRecordExplained(t *testing.T) {
+	t.Parallel()
 	g := newTest(t, withServers)
 	id, denied := ledger.ID{1, 2}, ledger.ID{3, 4}
 	g.recorded(t, ledger.Event{ID: id, Kind: ledger.Message, Server: "files", Tool: "read", Method: "tools/call", Shape: "result", Verdict: "withheld", Reason: "hidden-tag",
@@ -284,6 +287,7 @@ func TestRecordExplained(t *testing.T) {
 
 // TestServersNow: the page says how each server does that the person may see; a console that is not a gateway's has no such part.
 func TestServersNow(t *testing.T) {
+	t.Parallel()
 	g := newTest(t, withServers)
 	if _, body := g.get("servers"); !strings.Contains(body, "How servers do now") || !strings.Contains(body, "it ended: ") {
 		t.Error("the states are missing")

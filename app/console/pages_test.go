@@ -72,6 +72,7 @@ func (p testPage) open(t testing.TB) *testConsole {
 
 // TestPages: each page answers, with its headers, and has nothing that a third party could have put there.
 func TestPages(t *testing.T) {
+	t.Parallel()
 	for _, p := range testPages() {
 		t.Run(p.name, func(t *testing.T) {
 			g := p.open(t)
@@ -114,6 +115,7 @@ var ownStore = []string{"pellucid ground query", "pellucid guard --help", "pellu
 // TestCommandsNameTheStore: each command of a page names the store where it is not the default, and no command does
 // where it is.
 func TestCommandsNameTheStore(t *testing.T) {
+	t.Parallel()
 	commands := regexp.MustCompile(`<code[^>]*>(pellucid [^<]*)</code>`)
 	seen := map[string]bool{}
 	for _, p := range slices.Concat(testPages(), reviewPages()) {
@@ -147,6 +149,7 @@ func TestCommandsNameTheStore(t *testing.T) {
 
 // TestRefusals: what comes from elsewhere, from a person without a session or without the role, does nothing.
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	g := newTest(t)
 	done := 0
 	act := func(*Console, *request) answer { done++; return seeOther(Base) }
@@ -179,6 +182,7 @@ func TestRefusals(t *testing.T) {
 
 // TestAssets: a file is served under the digest of what is in it, and for good.
 func TestAssets(t *testing.T) {
+	t.Parallel()
 	g := newTest(t)
 	at := string(g.files.path("console.css"))
 	r, body := g.get(strings.TrimPrefix(at, Base))

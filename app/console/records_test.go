@@ -114,6 +114,7 @@ func recordPages() []testPage {
 
 // TestRecordsHostileQuery: whatever stands in the filter, the page has none of it.
 func TestRecordsHostileQuery(t *testing.T) {
+	t.Parallel()
 	g := newTest(t, withLedger)
 	g.logged(t, manyEvents(3)...)
 	for _, s := range hostile {
@@ -139,6 +140,7 @@ func TestRecordsHostileQuery(t *testing.T) {
 
 // TestRecordsPages: the pages of a list have each record once, and their number is the total.
 func TestRecordsPages(t *testing.T) {
+	t.Parallel()
 	g := newTest(t, withLedger)
 	g.logged(t, manyEvents(130)...)
 	for text, want := range map[string]int{"": 131, "server:mail": 44, "server:mail code:hidden-tag": 17, "verdict:withheld": 26, "principal:\"\"": 0, "kind:key-installed": 1} {
@@ -181,6 +183,7 @@ func between(s, before, after string) string {
 
 // TestRecordsOfOthers: a person sees records, numbers and proofs of their servers only.
 func TestRecordsOfOthers(t *testing.T) {
+	t.Parallel()
 	g := newTest(t, withLedger)
 	g.logged(t, manyEvents(30)...)
 	g.as(Person{ID: "rob", Role: Reviewer, Servers: []string{"mail"}})
@@ -205,6 +208,7 @@ func TestRecordsOfOthers(t *testing.T) {
 
 // TestRecordDigests: the plain digests of a record are shown to reviewers only.
 func TestRecordDigests(t *testing.T) {
+	t.Parallel()
 	g := newTest(t, withLedger)
 	events := manyEvents(3)
 	g.logged(t, events...)
@@ -222,6 +226,7 @@ func TestRecordDigests(t *testing.T) {
 
 // TestProof: what the browser gets is a proof that the verifier of the program accepts.
 func TestProof(t *testing.T) {
+	t.Parallel()
 	g := newTest(t, withLedger)
 	g.logged(t, manyEvents(40)...)
 	r, body := g.get("records/" + testID(7).String() + "/proof?from=3")

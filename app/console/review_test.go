@@ -166,6 +166,7 @@ func (r *reviewed) confirm(path, page string) (*http.Response, string) {
 // TestReviewQueue: groups with counts and the decoded message; each filter narrows them; what comes later is a line
 // and in no selection; a selection is decided in two steps, with a record for each item.
 func TestReviewQueue(t *testing.T) {
+	t.Parallel()
 	r := newReviewed(t)
 	_, empty := r.get("review")
 	contains(t, "empty", empty, "Nothing waits.")
@@ -211,6 +212,7 @@ func TestReviewQueue(t *testing.T) {
 // TestReviewSelection: what cannot be read selects nothing, and nothing is decided about an item that the person was not
 // shown, though as many are gone meanwhile.
 func TestReviewSelection(t *testing.T) {
+	t.Parallel()
 	r := newReviewed(t)
 	shown := r.hold(0)
 	at := r.now.Add(time.Minute)
@@ -274,6 +276,7 @@ func TestReviewSelection(t *testing.T) {
 
 // TestReviewSingle: in the list of single items one is decided by its keys, and several by their boxes.
 func TestReviewSingle(t *testing.T) {
+	t.Parallel()
 	r := newReviewed(t)
 	ids := []string{r.hold(0), r.hold(1), r.hold(2), r.hold(3)}
 	_, page := r.get("review?group=none")
@@ -300,6 +303,7 @@ func TestReviewSingle(t *testing.T) {
 
 // TestReviewWithout: a group of items that have no tool, or no principal, has these alone, and can be decided about.
 func TestReviewWithout(t *testing.T) {
+	t.Parallel()
 	r := newReviewed(t)
 	with, bare := r.hold(0), r.hold(1, func(it *hold.Item) { it.Tool, it.Principal = "", "" })
 	for _, by := range []string{"tool", "principal"} {
@@ -321,6 +325,7 @@ func TestReviewWithout(t *testing.T) {
 
 // TestReviewItem: the question beside the answer, what hides, what was found; two presses decide and lead on.
 func TestReviewItem(t *testing.T) {
+	t.Parallel()
 	r := newReviewed(t)
 	for n := range 3 {
 		r.hold(n)
@@ -364,6 +369,7 @@ func TestReviewItem(t *testing.T) {
 
 // TestReviewStates: what the pages say where something is not so simple.
 func TestReviewStates(t *testing.T) {
+	t.Parallel()
 	r := newReviewed(t)
 	sealed := r.hold(0, func(it *hold.Item) { it.Body = []byte(`"for reviewers only"`) })
 	_, page := r.get("review/" + sealed)
@@ -410,6 +416,7 @@ func TestReviewStates(t *testing.T) {
 
 // TestReviewRights: a reviewer sees and decides about what comes from their servers, whatever the address says.
 func TestReviewRights(t *testing.T) {
+	t.Parallel()
 	r := newReviewed(t)
 	mine := r.hold(0)
 	theirs := r.hold(1, func(it *hold.Item) { it.Server = "bank" })
@@ -452,6 +459,7 @@ func TestReviewRights(t *testing.T) {
 // TestReviewItemAround: the page leads to the items beside it in the list that it was opened from, to its record and
 // to the trust of its server, and shows texts by the profile that the rules in force give the tool.
 func TestReviewItemAround(t *testing.T) {
+	t.Parallel()
 	in, err := rules.Parse([]byte("version: 1\nservers:\n  mail:\n    command: [mail]\n    profile: faithful\n    tools:\n      read: {profile: mcp}\n"), rules.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -484,6 +492,7 @@ func TestReviewItemAround(t *testing.T) {
 
 // TestReviewFilter: the box of the queue has the grammar of records and of the command; its list has an address.
 func TestReviewFilter(t *testing.T) {
+	t.Parallel()
 	r := newReviewed(t)
 	r.hold(0)
 	r.hold(1, func(it *hold.Item) { it.Server, it.Principal = "web", "Ann Lee" })
@@ -506,6 +515,7 @@ func TestReviewFilter(t *testing.T) {
 
 // TestReviewNoException: of what no exception can let pass, the item says so, and its key leads nowhere.
 func TestReviewNoException(t *testing.T) {
+	t.Parallel()
 	r := newReviewed(t)
 	for i, x := range []struct {
 		change func(*hold.Item)
@@ -525,6 +535,7 @@ func TestReviewNoException(t *testing.T) {
 
 // TestReviewException: the page says what else it would have let through, and grants it.
 func TestReviewException(t *testing.T) {
+	t.Parallel()
 	r := newReviewed(t)
 	for n := range 3 {
 		r.hold(n)
@@ -555,6 +566,7 @@ func TestReviewException(t *testing.T) {
 // TestReviewExceptionTwoPersons: where a release needs two persons, so does an exception, of an item that was held so and of each
 // one while the setting is on; the first person cannot confirm it, and the page says that it is not in force.
 func TestReviewExceptionTwoPersons(t *testing.T) {
+	t.Parallel()
 	r := newReviewed(t)
 	plain := r.hold(0)
 	r.two = true
@@ -631,6 +643,7 @@ func (r *reviewed) keep(id, server, tool string, received []byte, deliver ...str
 
 // TestCaptured: a call that was not held is shown as far as its texts are kept; else the page says how to keep them.
 func TestCaptured(t *testing.T) {
+	t.Parallel()
 	r := newReviewed(t)
 	body, err := json.Marshal(hostile)
 	if err != nil {
@@ -709,6 +722,7 @@ func reviewPages() (out []testPage) {
 
 // TestReviewHostile: no text of a third party takes effect on a page of the queue, wherever it stands.
 func TestReviewHostile(t *testing.T) {
+	t.Parallel()
 	for _, p := range reviewPages() {
 		t.Run(p.name, func(t *testing.T) {
 			g := p.open(t)

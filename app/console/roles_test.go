@@ -144,6 +144,7 @@ func (r *rolesTest) rows() map[string][]roleRow {
 // TestRoleOfServer: whatever grants a person has for other servers, each route answers about a server by the role
 // that they have on that one.
 func TestRoleOfServer(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		scopes string
 		on     Role // hr, and the desk of the guard
@@ -204,6 +205,7 @@ func (r *rolesTest) tryRow(t *testing.T, name string, on Role, row roleRow) {
 
 // TestServersOfOneCommand: two names of one command have one pin, and a person sees the name of theirs and the way to its records.
 func TestServersOfOneCommand(t *testing.T) {
+	t.Parallel()
 	r := newRolesTest(t)
 	if _, err := surface.NewPins(r.store, nil).Named("zed").Admit(t.Context(), "stdio:hr", "stdio:hr", saying(t, "read", "Reads.")); err != nil {
 		t.Fatal(err)
@@ -247,6 +249,7 @@ func TestServersOfOneCommand(t *testing.T) {
 
 // TestRecordsOfferNothingOfOthers: which terms a page offers to drop says nothing of servers that the person may not see.
 func TestRecordsOfferNothingOfOthers(t *testing.T) {
+	t.Parallel()
 	r := newRolesTest(t)
 	there := "records?q=" + url.QueryEscape("server:mail digest:sha256:"+r.plain)
 	if _, page := r.get(there); !strings.Contains(page, "server:mail</") {
@@ -266,6 +269,7 @@ func TestRecordsOfferNothingOfOthers(t *testing.T) {
 
 // TestRecordItem: the record of what was held leads a reviewer of the server to the item, and no one else.
 func TestRecordItem(t *testing.T) {
+	t.Parallel()
 	r := &reviewed{}
 	r.testConsole = newTest(t, withQueue(t, r), func(g *testConsole, o *Options) { o.Ledger = g.store.Ledger() })
 	held := r.hold(0, func(it *hold.Item) { it.Server = "hr" })

@@ -29,6 +29,7 @@ func sameLinks(t *testing.T, text string) {
 
 // TestLinksAsRegexp: what is read by hand is what the regular expressions find.
 func TestLinksAsRegexp(t *testing.T) {
+	t.Parallel()
 	parts := []string{" ", "  ", "\n", "\t", "\r\n", "\f", "[", "]", "]:", "[a]: ", "[b]:<", "<", ">", "<>", "x", "_", "0", "http", "https:", "http://h.example/p", "ftp:", "file:", "data:", "javascript:", "vbscript:", ":", "(", ")", `"`, "'", "\u00e9", "\xff", "\u2028"}
 	d := rand.New(rand.NewPCG(1, 2))
 	for range 50_000 {
@@ -47,6 +48,7 @@ func FuzzLinksAsRegexp(f *testing.F) {
 
 // TestLinksOfHostileText: no text of a megabyte takes long.
 func TestLinksOfHostileText(t *testing.T) {
+	t.Parallel()
 	for _, part := range []string{":", "http:", "x:http:", "[a]:", "[a]:\n", "[", "[a", "\n", " [a]:<", "](", "![", "<img ", "<a ", "\x1b]8;"} {
 		text := strings.Repeat(part, 1<<20/len(part))
 		began := time.Now()

@@ -63,6 +63,7 @@ func (g *testConsole) look(parts ...string) (int, string) {
 }
 
 func TestXray(t *testing.T) {
+	t.Parallel()
 	g := newTest(t)
 	status, page := g.look("t", lunch)
 	if status != http.StatusOK {
@@ -94,6 +95,7 @@ func TestXray(t *testing.T) {
 
 // TestXrayHonest: what honest text needs is kept and noted as that.
 func TestXrayHonest(t *testing.T) {
+	t.Parallel()
 	g := newTest(t)
 	_, page := g.look("t", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u2764\ufe0f ok")
 	if !strings.Contains(page, "No hidden message") || !strings.Contains(page, `<span class="cp kept">U+200C</span>`) || !strings.Contains(page, `<span class="cp kept">U+FE0F</span>`) {
@@ -106,6 +108,7 @@ func TestXrayHonest(t *testing.T) {
 
 // TestXrayPages: the list of code points has pages, for which the text is sent again.
 func TestXrayPages(t *testing.T) {
+	t.Parallel()
 	g := newTest(t)
 	text := strings.Repeat("a\u200b", 450)
 	_, page := g.look("t", text)
@@ -127,6 +130,7 @@ func TestXrayPages(t *testing.T) {
 
 // TestXrayBounds: a text of 1 MiB is taken and a longer one refused, whatever is in it.
 func TestXrayBounds(t *testing.T) {
+	t.Parallel()
 	g := newTest(t)
 	for name, unit := range map[string]string{"ascii": "lorem ipsum ", "tags": tagged("abcdefgh"), "zero-width": "\u200b\u200c", "bidi": "a\u202e", "ill-formed": "\xff\xfe", "tokens": "<|im_start|>",
 		"links": "[a](https://e.example/?q=1) ", "marks": "e\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301", "alike": "p\u0430y ", "lines": "\n", "markup": "<a href=x>", "brackets": "[[[[((((", "esc": "\x1b]8;;x\x07", "selectors": selectors("hello there, reader"), "four": "\u200b\u200c\u200d\u2060\ufeff"} {
@@ -212,6 +216,7 @@ func BenchmarkXray(b *testing.B) {
 // TestXrayReadAs: the page says what becomes of a text as a result and as a definition, and has examples that are texts of
 // ours without a hidden character in the page.
 func TestXrayReadAs(t *testing.T) {
+	t.Parallel()
 	g := newTest(t)
 	_, empty := g.get("xray")
 	if strings.Count(empty, `name="b"`) != len(xrayExamples) || strings.Count(empty, `value="result" checked`) != 1 || hiddenInPage(empty) != "" {

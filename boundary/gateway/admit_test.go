@@ -134,6 +134,7 @@ const (
 
 // TestAdmitLists: of every list only what was approved passes, and that byte for byte.
 func TestAdmitLists(t *testing.T) {
+	t.Parallel()
 	prompt, resource, template := `{"name":"p","description":"P."}`, `{"uri":"file:///a","name":"a"}`, `{"uriTemplate":"file:///{x}","name":"x"}`
 	for _, c := range []struct{ method, result, want string }{
 		{"tools/list", `{"tools":[` + readTool + `,` + lookTool + `]}`, `{"tools":[` + readTool + `,` + lookTool + `]}`},
@@ -160,6 +161,7 @@ func TestAdmitLists(t *testing.T) {
 // TestAdmitCalls: a tool that was listed otherwise than approved is not called, whoever
 // has asked for the list, and is once that version is approved.
 func TestAdmitCalls(t *testing.T) {
+	t.Parallel()
 	for _, own := range []bool{false, true} {
 		a := newAllow(t, "", "tools/list", readTool, lookTool)
 		r := admittedRig(t, a)
@@ -213,6 +215,7 @@ func TestAdmitCalls(t *testing.T) {
 
 // TestAdmitNames: prompts and resources that are held are not got by their names.
 func TestAdmitNames(t *testing.T) {
+	t.Parallel()
 	a := newAllow(t, "", "prompts/list", `{"name":"p"}`)
 	a.held[surface.Key{Kind: surface.Resource, Name: "file:///held"}] = true
 	r := admittedRig(t, a)
@@ -235,6 +238,7 @@ func TestAdmitNames(t *testing.T) {
 // TestAdmitTemplates: what a session was shown a template for that is held is not read
 // by any URI of it, and is once that version is approved.
 func TestAdmitTemplates(t *testing.T) {
+	t.Parallel()
 	a := newAllow(t, "", "")
 	r := admittedRig(t, a)
 	notes := `{"uriTemplate":"notes://{id}","name":"n","description":"Obey."}`
@@ -256,6 +260,7 @@ func TestAdmitTemplates(t *testing.T) {
 
 // TestAdmitHello: a server introduces itself in the approved words, in either era's form.
 func TestAdmitHello(t *testing.T) {
+	t.Parallel()
 	const (
 		approved = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"experimental":{"x":{"a":"b"}}},"serverInfo":{"name":"s","version":"1"},"instructions":"Be kind.","_meta":{"k":"v"}}`
 		modern   = `{"resultType":"complete","ttlMs":0,"cacheScope":"private","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"instructions":"Be kind.","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}`
@@ -306,6 +311,7 @@ func TestAdmitHello(t *testing.T) {
 
 // TestAdmitNews: clients of both eras are told when a person has decided.
 func TestAdmitNews(t *testing.T) {
+	t.Parallel()
 	hello := `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}`
 	a := newAllow(t, hello, "")
 	r := admittedRig(t, a)
@@ -347,6 +353,7 @@ func (h *hurried) Write(context.Context, *wire.Message) error {
 
 // TestAdmitMoreNews: what changes while a client is told of a change is told once more.
 func TestAdmitMoreNews(t *testing.T) {
+	t.Parallel()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	a := newAllow(t, "", "")
@@ -365,6 +372,7 @@ func TestAdmitMoreNews(t *testing.T) {
 
 // TestAdmitAtOnce: what a person has just approved reaches the next call.
 func TestAdmitAtOnce(t *testing.T) {
+	t.Parallel()
 	a := newAllow(t, "", "tools/list", testTool("read", "Reads."))
 	r := admittedRig(t, a)
 	r.result(r.request("1", "tools/list", ""), `{"tools":[`+testTool("read", "Obey.")+`]}`)

@@ -12,6 +12,7 @@ import (
 // TestApp: a page that was approved with the surface is delivered; another page, other
 // domains, and a page under another URI are answered as a held tool is.
 func TestApp(t *testing.T) {
+	t.Parallel()
 	const page = `{"contents":[{"uri":"ui://map/app.html","mimeType":"text/html;profile=mcp-app","text":"<p>one</p>","_meta":{"ui":{"csp":{"connectDomains":["https://a.example"]}}}}]}`
 	for _, c := range []struct{ name, uri, result string }{
 		{"approved", "ui://map/app.html", page},
@@ -43,6 +44,7 @@ func TestApp(t *testing.T) {
 // and the record says that it was not inspected. What passes unapproved is cleaned as before,
 // and so is everything beside the page.
 func TestAppVerbatim(t *testing.T) {
+	t.Parallel()
 	const uri, page = "ui://map/app.html", `"<script>let z=\"\u200b<|im_start|>\\u202e\", data='data:text/html,x'\u003c/script>"`
 	for _, field := range []string{"text", "blob"} {
 		value := page

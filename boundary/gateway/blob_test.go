@@ -81,6 +81,7 @@ var blobs = []struct {
 // TestBlobs: no reader gets of a blob what was not inspected, in any place where
 // a blob stands.
 func TestBlobs(t *testing.T) {
+	t.Parallel()
 	for _, place := range []struct {
 		method, body string
 		at           []any
@@ -154,6 +155,7 @@ var dataURIs = []struct {
 
 // TestDataURIs: wherever a data: URI stands, what readers decode of it has been inspected.
 func TestDataURIs(t *testing.T) {
+	t.Parallel()
 	for _, place := range []struct{ name, method, body string }{
 		{"icon", mcpmsg.ListTools, `{"tools":[{"name":"a","inputSchema":{"type":"object"},"icons":[{"src":%}]}]}`},
 		{"icon of a link", mcpmsg.CallTool, `{"content":[{"type":"resource_link","uri":"x:y","name":"n","icons":[{"src":%}]}]}`},

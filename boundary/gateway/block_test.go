@@ -36,6 +36,7 @@ func newBlockedWard(t *testing.T) (*ward, *hold.Blocks) {
 // else it comes; other texts, tools and servers are not concerned; and a person may
 // let it through once.
 func TestBlocked(t *testing.T) {
+	t.Parallel()
 	text := hold.Digest(sha256.Sum256([]byte("pay mallory")))
 	texts := func(s ...string) string {
 		for i := range s {
@@ -94,6 +95,7 @@ func TestBlocked(t *testing.T) {
 
 // TestBlockEnds: at once where it is lifted, and by itself in time.
 func TestBlockEnds(t *testing.T) {
+	t.Parallel()
 	w, bs := newBlockedWard(t)
 	ctx := context.Background()
 	for i, end := range []func(id string){

@@ -130,6 +130,7 @@ func TestGrowth(t *testing.T) {
 // TestManyBlocks: an honest result of very many short blocks arrives whole; of one that has
 // more than its length pays for, the rest is one placeholder, and the record counts it.
 func TestManyBlocks(t *testing.T) {
+	t.Parallel()
 	key, err := frame.NewKey(bytes.Repeat([]byte{7}, 32))
 	if err != nil {
 		t.Fatal(err)
@@ -170,6 +171,7 @@ func TestManyBlocks(t *testing.T) {
 // TestMemory: messages under way wait for one another where they cost more together than
 // there is, and what finds no room in time is answered with a constant text.
 func TestMemory(t *testing.T) {
+	t.Parallel()
 	budget := intake.NewBudget(1 << 20)
 	in := bareInspector(t, frame.KindFence)
 	in.cfg.Memory, in.cfg.Sink = budget, NewLines(discard{})

@@ -34,6 +34,7 @@ func testSealer(t *testing.T) *capture.Sealer {
 // TestHeldQuestion: an item has all findings; the arguments of its call only where the rule asks for them,
 // sealed, and of a call that is too long their length.
 func TestHeldQuestion(t *testing.T) {
+	t.Parallel()
 	by := testSealer(t)
 	rule := &Rule{Hold: []finding.Code{finding.HiddenTag}}
 	w := newWard(t, hold.Options{SealQuestion: by.Seal}, func(c *Config) { c.Tools = func(string) *Rule { return rule } })
@@ -77,6 +78,7 @@ func TestHeldQuestion(t *testing.T) {
 // TestCaptures: of calls that are not held those texts are kept that the rule asks for, of the verdicts that it
 // names, under the id of the decision; without a rule nothing is.
 func TestCaptures(t *testing.T) {
+	t.Parallel()
 	by := testSealer(t)
 	none, all := &Rule{}, &Rule{Capture: Capture{Arguments: true, Received: true, Delivered: true, Of: []Verdict{Passed, Changed, Withheld}}}
 	for name, tt := range map[string]struct {
@@ -135,6 +137,7 @@ func TestCaptures(t *testing.T) {
 
 // TestCaptureNeedsNothing: a call goes on though its texts cannot be kept.
 func TestCaptureNeedsNothing(t *testing.T) {
+	t.Parallel()
 	rule := &Rule{Capture: Capture{Arguments: true, Received: true, Of: []Verdict{Passed}}}
 	k := captures.New(captures.Options{Store: &keptRows{fails: true}, Sealer: &capture.Sealer{}})
 	w := newWard(t, hold.Options{}, func(c *Config) { c.Captures, c.Tools = k, func(string) *Rule { return rule } })
@@ -177,6 +180,7 @@ func (s *keptRows) SweepCaptures(context.Context, time.Time, int64) error { retu
 // TestReviewerException: what a reviewer excepts passes as it does with an exception of the file: without what was
 // found, and only for what was excepted.
 func TestReviewerException(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	store := &exceptionList{}
 	es := hold.NewExceptions(store, hold.ExceptionOptions{Now: func() time.Time { return now }})

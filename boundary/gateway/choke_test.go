@@ -176,6 +176,7 @@ var passages = []struct {
 }
 
 func TestPassages(t *testing.T) {
+	t.Parallel()
 	for _, c := range passages {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t)
@@ -224,6 +225,7 @@ func holds(d Decision, code finding.Code) bool {
 }
 
 func TestFrameMeta(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(c *Config) { c.Frame = frame.KindMeta })
 	up := r.request("1", "tools/call", `{"name":"read"}`)
 	m := r.result(up, `{"content":[{"type":"text","text":"{\"a\":1}"}]}`)
@@ -240,6 +242,7 @@ func TestFrameMeta(t *testing.T) {
 }
 
 func TestRefusedRequestIsAnswered(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.server.send(`{"jsonrpc":"2.0","id":5,"method":"elicitation/create","params":{"message":"m","url":"x:\u202e"}}`)
 	if m := parse(t, r.server.next()); m.text("error", "message") != errWithheld.text {

@@ -16,6 +16,7 @@ import (
 )
 
 func TestAgree(t *testing.T) {
+	t.Parallel()
 	headers := []mcpmsg.ParamHeader{{Path: []string{"region"}, Name: "Region"}, {Path: []string{"n"}, Name: "N"}}
 	type params = map[string]string
 	for _, tt := range []struct {
@@ -50,6 +51,7 @@ func TestAgree(t *testing.T) {
 // TestFrontMismatch: a header that contradicts the body is refused before the
 // server hears of it, also where the server has no headers.
 func TestFrontMismatch(t *testing.T) {
+	t.Parallel()
 	s := sdkServer()
 	s.AddTool(&mcp.Tool{Name: "zoned", InputSchema: map[string]any{"type": "object",
 		"properties": map[string]any{"zone": map[string]any{"type": "string", "x-mcp-header": "Zone"}}}}, zoned)

@@ -158,6 +158,7 @@ func fakeProvider(t *testing.T) *classify.Member {
 // TestClassifierHolds: a result is held on a provider's verdict, told without a word
 // of it, and delivered once a person has released it.
 func TestClassifierHolds(t *testing.T) {
+	t.Parallel()
 	j := newJury(t, nil, fakeProvider(t))
 	w := newWard(t, hold.Options{}, j.set)
 	text, _ := w.ask(question, evil)
@@ -202,6 +203,7 @@ func TestClassifierHolds(t *testing.T) {
 // TestClassifierInShadow: what is delivered is what would be without it, and the
 // verdict names the decision.
 func TestClassifierInShadow(t *testing.T) {
+	t.Parallel()
 	k := &words{gate: make(chan struct{})}
 	j := newJury(t, &ShadowOptions{}, aMember(t, k, inShadow))
 	w := newWard(t, hold.Options{}, j.set)
@@ -225,6 +227,7 @@ func TestClassifierInShadow(t *testing.T) {
 }
 
 func TestClassifierFails(t *testing.T) {
+	t.Parallel()
 	for mode, begin := range map[classify.Fail]string{
 		classify.FailHold: placeholderHeld, classify.FailClosed: placeholderWhole, classify.FailOpen: "NOTICE",
 	} {
@@ -248,6 +251,7 @@ func TestClassifierFails(t *testing.T) {
 
 // TestSlowClassifier: one result waits for its classifier, and nothing else does.
 func TestSlowClassifier(t *testing.T) {
+	t.Parallel()
 	k := &words{gate: make(chan struct{})}
 	m := aMember(t, k)
 	j := newJury(t, nil)
@@ -285,6 +289,7 @@ func TestSlowClassifier(t *testing.T) {
 
 // TestServerEndsWhileJudged: what it has said is delivered, not "the server is gone".
 func TestServerEndsWhileJudged(t *testing.T) {
+	t.Parallel()
 	k := &words{gate: make(chan struct{})}
 	j := newJury(t, nil, aMember(t, k))
 	r := newRig(t, j.set)
@@ -302,6 +307,7 @@ func TestServerEndsWhileJudged(t *testing.T) {
 
 // A session that ends does not wait for classifiers: goleak sees what is left.
 func TestSessionEndsWhileJudged(t *testing.T) {
+	t.Parallel()
 	j := newJury(t, nil, aMember(t, &words{gate: make(chan struct{})}))
 	r := newRig(t, j.set)
 	id := r.request("1", "tools/call", question)
@@ -315,6 +321,7 @@ func TestSessionEndsWhileJudged(t *testing.T) {
 
 // TestExceptedClassifier: exceptions are as for findings.
 func TestExceptedClassifier(t *testing.T) {
+	t.Parallel()
 	j := newJury(t, nil, aMember(t, &words{}))
 	clock := &clock{now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}
 	rule := &Rule{Except: []Exception{{Code: finding.Suspected, Until: clock.now.Add(time.Hour)}}}
@@ -335,6 +342,7 @@ func TestExceptedClassifier(t *testing.T) {
 
 // TestErrorsAreJudged: words in an error are read by a model too.
 func TestErrorsAreJudged(t *testing.T) {
+	t.Parallel()
 	j := newJury(t, nil, aMember(t, &words{}))
 	r := newRig(t, j.set)
 	for _, body := range []string{`{"code":1,"message":"evil"}`, `{"code":1,"message":"x","data":{"a":["evil"]}}`} {
@@ -348,6 +356,7 @@ func TestErrorsAreJudged(t *testing.T) {
 
 // TestInspectorClassifies: the same for those who carry results themselves.
 func TestInspectorClassifies(t *testing.T) {
+	t.Parallel()
 	k := &words{}
 	j := newJury(t, &ShadowOptions{}, aMember(t, k), aMember(t, k, inShadow))
 	i, sink := newTestInspector(t, Config{Classifiers: &j.Classifiers})
@@ -376,6 +385,7 @@ func TestInspectorClassifies(t *testing.T) {
 
 // What a classifier that wants raw text gets is what the server sent.
 func TestRawText(t *testing.T) {
+	t.Parallel()
 	k := &words{raw: true}
 	j := newJury(t, nil, aMember(t, k))
 	r := newRig(t, j.set)
@@ -391,6 +401,7 @@ func TestRawText(t *testing.T) {
 // Only answers to calls of tools are judged, and only through the one choke point is
 // anything delivered: a passage that was judged carries its frame.
 func TestJudgedIsFramed(t *testing.T) {
+	t.Parallel()
 	k := &words{}
 	j := newJury(t, nil, aMember(t, k))
 	r := newRig(t, j.set)
@@ -407,6 +418,7 @@ func TestJudgedIsFramed(t *testing.T) {
 // TestClassifyTasks: what a tool answers as a task is judged before it is delivered too, wherever it stands, by the
 // classifiers of the server.
 func TestClassifyTasks(t *testing.T) {
+	t.Parallel()
 	for method, result := range taskAnswers(evil) {
 		k := &words{}
 		j := newJury(t, &ShadowOptions{}, aMember(t, k))

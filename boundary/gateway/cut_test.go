@@ -14,6 +14,7 @@ import (
 // TestCut: a text beyond the ceiling says how much of it is left, wherever it stands; so do
 // the log and the provenance.
 func TestCut(t *testing.T) {
+	t.Parallel()
 	const long = "0123456789abcdefghijklmnop" // 26 characters, of which 17 and a mark fit into 20
 	const line, mark = "\n[cut by Pellucid: 17 of 26 bytes]", "0123456789abcdefg\u2026"
 	encode := base64.StdEncoding.EncodeToString

@@ -16,6 +16,7 @@ import (
 )
 
 func TestDecisionLine(t *testing.T) {
+	t.Parallel()
 	d := Decision{
 		ID: ID{0xab, 15: 1}, Time: time.Date(2026, 11, 21, 1, 2, 3, 4000, time.FixedZone("", 3600)),
 		Server: "files", Tool: "read_file", Method: "tools/call", Kind: "result", Verdict: Changed,
@@ -41,6 +42,7 @@ func TestDecisionLine(t *testing.T) {
 }
 
 func TestLinesReportsFailure(t *testing.T) {
+	t.Parallel()
 	if err := NewLines(brokenWriter{}).Record(Decision{}); err == nil {
 		t.Error("no error")
 	}

@@ -19,6 +19,7 @@ import (
 // TestEarlyDigest: whether or not it was begun early, it is the digest, also of another text,
 // and the bytes are read no more once end has returned.
 func TestEarlyDigest(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{0, 1, worthHelp - 1, worthHelp, 1 << 20} {
 		b := bytes.Repeat([]byte{'a'}, n)
 		other := strings.Repeat("a", n)
@@ -70,6 +71,7 @@ func pooledAnswer(t testing.TB, line string) *wire.Message {
 // TestLateRecord: the record of a long result holds the digests of what came and of what was
 // delivered, although both messages were released before it was made.
 func TestLateRecord(t *testing.T) {
+	t.Parallel()
 	for _, profile := range []Profile{MCP, Faithful} {
 		for name, text := range longTexts {
 			in := bareInspector(t, frame.KindFence)
@@ -108,6 +110,7 @@ func (s *gatedSink) Record(d Decision) error {
 // TestLateRecordWaits: a long result does not wait for its record, unless it must have one;
 // the next one waits for it.
 func TestLateRecordWaits(t *testing.T) {
+	t.Parallel()
 	if runtime.GOMAXPROCS(0) == 1 {
 		t.Skip("with one processor records are made before the messages are delivered")
 	}

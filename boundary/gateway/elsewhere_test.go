@@ -26,6 +26,7 @@ func newWatch(t *testing.T, c classify.Classifier, change ...func(*classify.Opti
 // TestElsewhere: each kind of message is judged behind its delivery, also by a classifier that
 // enforces; the verdict says which kind, and the log holds no word of the text.
 func TestElsewhere(t *testing.T) {
+	t.Parallel()
 	ask := func(r *rig, method, params string) string { return r.request("1", method, params) }
 	answer := func(method, params, part string) func(r *rig) string {
 		return func(r *rig) string {
@@ -91,6 +92,7 @@ func TestElsewhere(t *testing.T) {
 // TestElsewhereHonest: of an honest text in a message that leaves no record there is no record
 // of a verdict either; an answer that is recorded has one, which names the decision.
 func TestElsewhereHonest(t *testing.T) {
+	t.Parallel()
 	k := &words{}
 	j := newWatch(t, k)
 	r := newRig(t, j.set)
@@ -105,6 +107,7 @@ func TestElsewhereHonest(t *testing.T) {
 
 // TestElsewhereFails: a classifier that fails says so, and withholds nothing, whatever its fail mode.
 func TestElsewhereFails(t *testing.T) {
+	t.Parallel()
 	j := newWatch(t, &words{broken: true}, func(o *classify.Options) { o.Fail = classify.FailClosed })
 	r := newRig(t, j.set)
 	if got := r.result(r.request("1", "resources/read", `{"uri":"x:y"}`), `{"contents":[{"uri":"x:y","text":"good"}]}`); !strings.Contains(string(got.at("result")), "good") {
@@ -118,6 +121,7 @@ func TestElsewhereFails(t *testing.T) {
 // TestElsewherePace: a server that never stops logging is judged by its first messages of each
 // second, and the operator is told.
 func TestElsewherePace(t *testing.T) {
+	t.Parallel()
 	k := &words{}
 	j := newWatch(t, k)
 	r := newRig(t, j.set)
@@ -135,6 +139,7 @@ func TestElsewherePace(t *testing.T) {
 }
 
 func TestPace(t *testing.T) {
+	t.Parallel()
 	var p pace
 	now := time.Now()
 	for range 2 {

@@ -24,6 +24,7 @@ func (s brokenSink) Record(d Decision) error {
 // required, but for tools that the operator says are not privileged; the error is
 // constant, and what is no tool's result passes.
 func TestRequireEvidence(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		required, unprivileged, withheld bool
 	}{
@@ -70,6 +71,7 @@ func (s slowSink) Record(d Decision) error {
 // TestSlowSink: while the record of one answer is being written, a call that a rule
 // denies has its answer, and its record.
 func TestSlowSink(t *testing.T) {
+	t.Parallel()
 	s := slowSink{begun: make(chan struct{}), goOn: make(chan struct{})}
 	release := sync.OnceFunc(func() { close(s.goOn) })
 	defer release()

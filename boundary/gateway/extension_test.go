@@ -16,6 +16,7 @@ import (
 // as it is and with each row withheld: its capability, each of its methods from either
 // side, its members of _meta and its URIs arrive where the table says so, and only there.
 func TestExtensions(t *testing.T) {
+	t.Parallel()
 	for _, union := range []bool{false, true} {
 		column := func(e *mcpmsg.Extension) mcpmsg.Passage {
 			if union {
@@ -281,6 +282,7 @@ var openable = map[string]bool{
 // TestElicitationURL: a person is asked to open an encrypted URL, or one of this machine,
 // and no other, however the server asks.
 func TestElicitationURL(t *testing.T) {
+	t.Parallel()
 	for address, want := range openable {
 		params := `{"mode":"url","message":"m","elicitationId":"e","url":` + jsonQuote(address) + `}`
 		for _, era := range []string{"legacy", "modern"} {

@@ -110,6 +110,7 @@ func pairings(t *testing.T, versions []string, test func(t *testing.T, over, ver
 }
 
 func TestFrontRealPeers(t *testing.T) {
+	t.Parallel()
 	pairings(t, []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", modernVersion}, func(t *testing.T, over, version string) {
 		k := newStack(t, sdkServer(), over, version == modernVersion)
 		s := k.connect(t, version, nil)
@@ -168,6 +169,7 @@ func textOf(t testing.TB, res *mcp.CallToolResult, err error) string {
 // TestFrontConversation: what a server asks and tells while it works reaches the
 // client that it works for, and the list that changes reaches whoever listens.
 func TestFrontConversation(t *testing.T) {
+	t.Parallel()
 	pairings(t, []string{"2025-06-18", "2025-11-25"}, func(t *testing.T, over, version string) {
 		k := newStack(t, talkative(), over, false)
 		changed := make(chan bool, 16)
@@ -237,6 +239,7 @@ func TestFrontCrowd(t *testing.T) {
 
 // TestFrontCancel: what a client gives up ends at the server.
 func TestFrontCancel(t *testing.T) {
+	t.Parallel()
 	pairings(t, []string{"2025-11-25", modernVersion}, func(t *testing.T, over, version string) {
 		server := talkative()
 		ended := make(chan bool, 1)

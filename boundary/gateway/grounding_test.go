@@ -25,6 +25,7 @@ func inText(s string) string {
 }
 
 func TestGrounding(t *testing.T) {
+	t.Parallel()
 	replace := func(pairs ...string) string { return strings.NewReplacer(pairs...).Replace(grounded) }
 	ok2 := `{"frames":2,"low_confidence":false,"reasons":[]}`
 	for _, c := range []struct{ name, result, want string }{
@@ -66,6 +67,7 @@ func TestGrounding(t *testing.T) {
 
 // TestGroundingKept: frames of the adapter arrive byte for byte.
 func TestGroundingKept(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.declare(tool("read", ""))
 	r.server.send(`{"jsonrpc":"2.0","id":` + r.request("1", "tools/call", `{"name":"read"}`) + `,"result":{"content":[],"structuredContent":` + grounded + `}}`)

@@ -169,6 +169,7 @@ type failing struct{}
 func (failing) Record(Decision) error { return errors.New("disk full") }
 
 func TestSinkFails(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(c *Config) { c.Sink = failing{} })
 	up := r.request("1", "tools/call", `{"name":"read"}`)
 	if m := r.result(up, `{"content":[]}`); m["result"] == nil {
@@ -180,6 +181,7 @@ func TestSinkFails(t *testing.T) {
 }
 
 func TestNoRandomness(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(c *Config) { c.rand = strings.NewReader("") })
 	up := r.request("1", "resources/read", `{"uri":"x"}`)
 	if m := r.result(up, `{"contents":[]}`); m.text("error", "message") != errWithheld.text {
@@ -188,6 +190,7 @@ func TestNoRandomness(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]Config{
 		"no sink": {}, "profile": {Sink: failing{}, Profile: 9}, "frame": {Sink: failing{}, Frame: 2},
 		"limit": {Sink: failing{}, Timeout: -1}, "ceiling": {Sink: failing{}, MaxChars: 1},

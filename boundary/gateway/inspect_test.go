@@ -25,6 +25,7 @@ func newTestInspector(t testing.TB, cfg Config) (*Inspector, *memory) {
 }
 
 func TestInspect(t *testing.T) {
+	t.Parallel()
 	const schema = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`
 	for _, tt := range []struct {
 		name, server, tool, raw, schema string
@@ -82,6 +83,7 @@ func TestInspect(t *testing.T) {
 // The strings of a result keep together what one text may keep of hidden characters:
 // blocks, values of structuredContent and names of members.
 func TestHiddenOfItem(t *testing.T) {
+	t.Parallel()
 	const mark = "\u05d0\u200e\u05d1"
 	const blocks = 300
 	block := strings.TrimSuffix(strings.Repeat(`{"type":"text","text":"`+mark+`"},`, blocks), ",")
@@ -121,6 +123,7 @@ func TestHiddenOfItem(t *testing.T) {
 
 // TestCredentials: a C2PA manifest is removed, and its digest is told in the receipt.
 func TestCredentials(t *testing.T) {
+	t.Parallel()
 	manifest := "\x00\x00\x00\x0cjumbc2pa"
 	var text strings.Builder
 	text.WriteString("A text.\ufeff")
@@ -165,6 +168,7 @@ func TestInspectConcurrently(t *testing.T) {
 
 // TestInspectDenied: a tool that may not be called has no result.
 func TestInspectDenied(t *testing.T) {
+	t.Parallel()
 	i, _ := newTestInspector(t, Config{Tools: func(name string) *Rule { return &Rule{Denied: name == "rm"} }})
 	for tool, want := range map[string]Verdict{"rm": Withheld, "ls": Passed} {
 		clean, d, err := i.Inspect(ToolResult{Tool: tool, Raw: []byte(`{"content":[{"type":"text","text":"zzz"}]}`)})

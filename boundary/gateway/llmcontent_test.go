@@ -12,6 +12,7 @@ import (
 )
 
 func TestMergeContent(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		c      frame.LLMContent
@@ -48,6 +49,7 @@ func TestMergeContent(t *testing.T) {
 }
 
 func TestExtendSchema(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, schema, want string
 		search             bool

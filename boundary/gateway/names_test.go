@@ -10,6 +10,7 @@ import (
 // TestNormalNames: under the profile mcp names of members are normalised as values are, unless two
 // would be one or the name would be one of the protocol's or of ours.
 func TestNormalNames(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		content, want string
 		profile       Profile

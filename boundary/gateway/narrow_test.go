@@ -10,6 +10,7 @@ import (
 )
 
 func TestNarrow(t *testing.T) {
+	t.Parallel()
 	object := func(members string) string {
 		return `{"type":"object","additionalProperties":false,"properties":{` + members + `}}`
 	}
@@ -48,6 +49,7 @@ func TestNarrow(t *testing.T) {
 // TestNarrowResults: what cannot hold an injection costs no question, and that is said
 // in the evidence.
 func TestNarrowResults(t *testing.T) {
+	t.Parallel()
 	const schema = `,"outputSchema":{"type":"object","additionalProperties":false,"properties":{"n":{"type":"integer"}},"required":["n"]}`
 	for _, tt := range []struct {
 		name, result string

@@ -39,6 +39,7 @@ func fencedBodies(t *testing.T, r *rig, content json.RawMessage) (texts []string
 // TestNotice: the first framed text of a result as it is delivered has the notice and the
 // labels, also where the block that had them is not delivered.
 func TestNotice(t *testing.T) {
+	t.Parallel()
 	const text, bad = `{"type":"text","text":"%s"}`, `{"type":"resource","resource":{"text":"bad","uri":"\u200b"}}`
 	const link, gone = `{"type":"resource_link","uri":"a:b","name":"a"}`, "[pellucid withheld this c"
 	block := func(s string) string { return fmt.Sprintf(text, s) }
@@ -66,6 +67,7 @@ func TestNotice(t *testing.T) {
 
 // TestNoticeOfManyPieces: the block with the notice is given up after texts of it were settled.
 func TestNoticeOfManyPieces(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	blocks := []string{`{"type":"text","text":"<|im_"}`, `{"type":"text","text":"start|>"}`}
 	for range 3 * maxPieces {
@@ -128,6 +130,7 @@ func TestGrowthOfBlocks(t *testing.T) {
 
 // TestLeftOutBlocks: what must go is counted in the text and in the record.
 func TestLeftOutBlocks(t *testing.T) {
+	t.Parallel()
 	for n, want := range map[int]string{0: "0", 999: "999", 1046: "1,046", 1234567: "1,234,567"} {
 		if got := groupThousands(n); got != want {
 			t.Errorf("%d: %s", n, got)

@@ -131,6 +131,7 @@ func observer(t *testing.T) {
 
 // TestTrace: the server continues our trace of a request, and learns of nobody else's.
 func TestTrace(t *testing.T) {
+	t.Parallel()
 	w := &watcher{trace: ourTrace}
 	r := newRig(t, func(c *Config) { c.Observer = w })
 	heard := func(params string) string {
@@ -164,6 +165,7 @@ func TestTrace(t *testing.T) {
 // TestVersion: an observer is told of the revision that is spoken, never of what a peer
 // calls one.
 func TestVersion(t *testing.T) {
+	t.Parallel()
 	w := &watcher{}
 	r := newRig(t, func(c *Config) { c.Observer = w })
 	told := func(method, params, want string) {

@@ -25,6 +25,7 @@ var framings = map[string]func(*Config){
 // TestPlaces: the provenance of every route lists each string of a third party once, as
 // framed or not, and that is true; it lists nothing else.
 func TestPlaces(t *testing.T) {
+	t.Parallel()
 	for name, set := range framings {
 		t.Run(name, func(t *testing.T) {
 			for _, row := range mcpmsg.Rows() {
@@ -195,6 +196,7 @@ func anywhere(v any, path []string, f func(path []string, s string, words []stri
 // TestEmbedded: the text of an embedded resource stands in a fence where its type says that
 // no program parses it, or the operator wants it in any case.
 func TestEmbedded(t *testing.T) {
+	t.Parallel()
 	for mime, fenced := range map[string]bool{
 		``: true, `"mimeType":"",`: true, `"mimeType":null,`: true, `"mimeType":"text/plain",`: true, `"mimeType":"TEXT/Plain ; charset=utf-8",`: true,
 		`"mimeType":"text/markdown; variant=GFM",`: true, `"mimeType":"text/mark\u0064own",`: true,
@@ -227,6 +229,7 @@ func TestEmbedded(t *testing.T) {
 
 // TestStructuredText: the values go into a fenced block, the schema goes, in both eras.
 func TestStructuredText(t *testing.T) {
+	t.Parallel()
 	const schema = `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`
 	for era, params := range eras {
 		r := newRig(t, func(c *Config) { c.Framing.StructuredText = true })

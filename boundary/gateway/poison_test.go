@@ -109,6 +109,7 @@ var places = map[string]string{
 }
 
 func TestPoison(t *testing.T) {
+	t.Parallel()
 	oracle, err := scrub.Compile(scrub.Policy{})
 	if err != nil {
 		t.Fatal(err)
@@ -177,6 +178,7 @@ var benign = map[string]string{
 }
 
 func TestBenign(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(c *Config) { c.Profile = Faithful })
 	for name, text := range benign {
 		q, _ := json.Marshal(text)

@@ -13,6 +13,7 @@ import (
 )
 
 func TestCallIsFenced(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	up := r.request(`"a"`, "tools/call", `{"name":"read","arguments":{"n":1.50,"z":[]}}`)
 	m := r.result(up, `{"content":[{"type":"text","text":"hello \ud83d\ude00"}],"isError":false}`)
@@ -34,6 +35,7 @@ func TestCallIsFenced(t *testing.T) {
 }
 
 func TestArgumentsPassAsTheyAre(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	params := `{ "name":"read", "arguments":{"x":1e2,"\u0061":"\u200b<|im_start|>"} , "_meta":{"progressToken":7}}`
 	r.client.send(`{"jsonrpc":"2.0","id":1,"method":"prompts/list","params":` + params + `}`)
@@ -44,6 +46,7 @@ func TestArgumentsPassAsTheyAre(t *testing.T) {
 }
 
 func TestUnlistedToolIsOther(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	up := r.request("1", "tools/call", `{"name":"sneaky"}`)
 	m := r.result(up, `{"content":[{"type":"text","text":"x"}]}`)
@@ -53,6 +56,7 @@ func TestUnlistedToolIsOther(t *testing.T) {
 }
 
 func TestIDs(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	up := r.request(`"x"`, "ping", "")
 	r.client.send(`{"jsonrpc":"2.0","id":"x","method":"ping"}`) // in flight twice
@@ -73,6 +77,7 @@ func TestIDs(t *testing.T) {
 }
 
 func TestServerRequests(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.server.send(`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`)
 	m := parse(t, r.client.next())
@@ -98,6 +103,7 @@ func TestServerRequests(t *testing.T) {
 }
 
 func TestCancellation(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	up := r.request(`"c"`, "ping", "")
 	r.client.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"reason":"x","requestId":"c"}}`)
@@ -118,6 +124,7 @@ func TestCancellation(t *testing.T) {
 }
 
 func TestSubscriptionID(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	up := r.request(`"sub"`, "subscriptions/listen", `{}`)
 	meta := `{"io.modelcontextprotocol/subscriptionId":` + up + `}`
@@ -132,6 +139,7 @@ func TestSubscriptionID(t *testing.T) {
 }
 
 func TestServerGone(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.request("1", "ping", "")
 	r.server.w.Close()
@@ -144,6 +152,7 @@ func TestServerGone(t *testing.T) {
 }
 
 func TestClientGone(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	up := r.request("1", "ping", "")
 	r.client.w.Close()
@@ -156,6 +165,7 @@ func TestClientGone(t *testing.T) {
 }
 
 func TestViolations(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, line := range []string{
 		"Server listening on stdio \x1b[31m",
@@ -184,6 +194,7 @@ func TestViolations(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(c *Config) { c.Timeout = 100 * time.Millisecond })
 	up := r.request("1", "ping", "")
 	if m := parse(t, r.client.next()); m.text("error", "message") != errTimeout.text {
@@ -214,6 +225,7 @@ func progressResetsTimeout(t *testing.T) {
 }
 
 func TestInFlightLimit(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(c *Config) { c.inFlight = 2 })
 	r.request("1", "ping", "")
 	r.request("2", "ping", "")
@@ -234,6 +246,7 @@ func TestInFlightLimit(t *testing.T) {
 // TestDefaultProfile: whatever a server's tools do, its text is scrubbed as Faithful, which
 // keeps digits, fractions and the joiners of languages. Nothing is listed to find that out.
 func TestDefaultProfile(t *testing.T) {
+	t.Parallel()
 	const text = "10\u2076 Hz, 3\u00bd, \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645, \U0001f468\u200d\U0001f469\u200d\U0001f467"
 	r := newRig(t)
 	r.client.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
@@ -257,6 +270,7 @@ func TestDefaultProfile(t *testing.T) {
 }
 
 func TestModernListingCarriesContext(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	meta := `{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"progressToken":3}`
 	r.client.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","_meta":` + meta + `}}`)
@@ -269,6 +283,7 @@ func TestModernListingCarriesContext(t *testing.T) {
 }
 
 func TestServerThatWillNotList(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.client.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read"}}`)
 	m := parse(t, r.server.next())
@@ -280,6 +295,7 @@ func TestServerThatWillNotList(t *testing.T) {
 }
 
 func TestChangedListIsAskedForAgain(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	up := r.request("1", "tools/call", `{"name":"new"}`)
 	m := r.result(up, `{"content":[{"type":"text","text":"x"}]}`)
@@ -301,6 +317,7 @@ func TestChangedListIsAskedForAgain(t *testing.T) {
 }
 
 func TestCancelledWhileHeld(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.client.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read"}}`)
 	list := parse(t, r.server.next())
@@ -312,6 +329,7 @@ func TestCancelledWhileHeld(t *testing.T) {
 }
 
 func TestNoToolsNoListing(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	up := r.request("1", "initialize", "{}")
 	r.result(up, `{"protocolVersion":"2025-11-25","capabilities":{"resources":{}},"serverInfo":{"name":"s","version":"1"}}`)
@@ -322,6 +340,7 @@ func TestNoToolsNoListing(t *testing.T) {
 }
 
 func TestBatches(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.server.send(`[{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"a"}}]`)
 	r.client.none()

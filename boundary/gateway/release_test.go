@@ -24,6 +24,7 @@ const releaseVar = "PELLUCID_TEST_RELEASE"
 
 // TestReleaseElsewhere is what the other process of TestReleasedAtOnce does.
 func TestReleaseElsewhere(t *testing.T) {
+	t.Parallel()
 	where, id, given := strings.Cut(os.Getenv(releaseVar), "\n")
 	if !given {
 		t.Skip("only for TestReleasedAtOnce")
@@ -41,12 +42,12 @@ func TestReleaseElsewhere(t *testing.T) {
 // TestReleasedAtOnce: what another process has released answers the next call, right after
 // a call that found nothing; the server is not asked again.
 func TestReleasedAtOnce(t *testing.T) {
-	for name, where := range map[string]func() string{
-		"sqlite":   func() string { return filepath.Join(t.TempDir(), "held.db") },
-		"postgres": func() string { return database.Database(t) },
+	for name, where := range map[string]func(*testing.T) string{
+		"sqlite":   func(t *testing.T) string { return filepath.Join(t.TempDir(), "held.db") },
+		"postgres": func(t *testing.T) string { return database.Database(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			where := where()
+			where := where(t)
 			s, err := storage.Open(context.Background(), where, storage.Options{})
 			if err != nil {
 				t.Fatal(err)

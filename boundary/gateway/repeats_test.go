@@ -40,6 +40,7 @@ func (s *listSink) sums() (records, messages, withheld int) {
 // TestRepeats: what a server sends 30,000 times is a few records, which count all of it;
 // what a client has asked for is a record each time.
 func TestRepeats(t *testing.T) {
+	t.Parallel()
 	to := &listSink{}
 	s := NewRepeats(to)
 	drop := func(server string, code finding.Code) Decision {
@@ -73,6 +74,7 @@ func TestRepeats(t *testing.T) {
 // TestRepeatsKinds: kinds are counted apart, and so many of them at most; what is counted
 // comes at the second's end without anyone's doing.
 func TestRepeatsKinds(t *testing.T) {
+	t.Parallel()
 	to := &listSink{}
 	s := NewRepeats(to)
 	for i := range 500 {
@@ -92,6 +94,7 @@ func TestRepeatsKinds(t *testing.T) {
 
 // TestRepeatsErrors: what has to be recorded fails as before.
 func TestRepeatsErrors(t *testing.T) {
+	t.Parallel()
 	s := NewRepeats(brokenSink{})
 	defer s.Close()
 	if s.Record(Decision{Kind: "result", Method: "tools/call", Verdict: Passed}) == nil || s.Record(Decision{Kind: "error", Method: "tools/call", Verdict: Withheld}) == nil {

@@ -13,6 +13,7 @@ import (
 // TestRestored: what a client sends gets its control tokens back wherever the server's texts are
 // defused, and nothing else of the message changes. The record has both forms by their digests.
 func TestRestored(t *testing.T) {
+	t.Parallel()
 	const defused, token = "\u27e8|im_start|\u27e9", "<|im_start|>"
 	for _, tt := range []struct {
 		name, method, params, want string
@@ -78,6 +79,7 @@ func TestRestored(t *testing.T) {
 
 // TestRestoredAnswer: so does the client's answer to a request of the server.
 func TestRestoredAnswer(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.server.send(`{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"message":"?"}}`)
 	ask := parse(t, r.client.next())
@@ -93,6 +95,7 @@ func TestRestoredAnswer(t *testing.T) {
 // TestPartOfToken: where a part of a defused token was sent, which is not restored, an error of the
 // tool says so.
 func TestPartOfToken(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		argument, result string
 		want             bool

@@ -110,6 +110,7 @@ func (w *ward) state(id string) hold.State {
 // TestReviewRelease: a result that is held, released, and then delivered once to the
 // same call, treated as any other; the call after that goes to the server.
 func TestReviewRelease(t *testing.T) {
+	t.Parallel()
 	w := newWard(t, hold.Options{})
 	text, got := w.ask(question, poisoned)
 	id := w.heldID(text)
@@ -153,6 +154,7 @@ func TestReviewRelease(t *testing.T) {
 // TestReviewNewSession: what was released comes under the name of its tool also where the
 // call is the first that a session says.
 func TestReviewNewSession(t *testing.T) {
+	t.Parallel()
 	w := newWard(t, hold.Options{})
 	text, _ := w.ask(question, poisoned)
 	if err := w.queue.Release(context.Background(), w.heldID(text), "bob"); err != nil {
@@ -174,6 +176,7 @@ func TestReviewNewSession(t *testing.T) {
 
 // TestReviewPrincipal: a release answers whoever asked, and nobody else.
 func TestReviewPrincipal(t *testing.T) {
+	t.Parallel()
 	w := newWard(t, hold.Options{})
 	text, _ := w.ask(question, poisoned)
 	if err := w.queue.Release(context.Background(), w.heldID(text), "bob"); err != nil {
@@ -187,6 +190,7 @@ func TestReviewPrincipal(t *testing.T) {
 }
 
 func TestReviewDenied(t *testing.T) {
+	t.Parallel()
 	w := newWard(t, hold.Options{})
 	text, _ := w.ask(question, poisoned)
 	id := w.heldID(text)
@@ -207,6 +211,7 @@ func TestReviewDenied(t *testing.T) {
 }
 
 func TestReviewExpired(t *testing.T) {
+	t.Parallel()
 	w := newWard(t, hold.Options{Keep: time.Hour})
 	first, _ := w.ask(question, poisoned)
 	second, _ := w.ask(question, poisoned)
@@ -227,6 +232,7 @@ func TestReviewExpired(t *testing.T) {
 
 // TestReviewException: an exception lets one finding through, as long as it lasts.
 func TestReviewException(t *testing.T) {
+	t.Parallel()
 	start := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	rules := map[string]*Rule{
 		"read": {Hold: []finding.Code{finding.HiddenTag, finding.HiddenBidi}, Except: []Exception{{Code: finding.HiddenTag, Until: start.Add(time.Hour)}}},
@@ -251,6 +257,7 @@ func TestReviewException(t *testing.T) {
 
 // TestReviewFull: what finds no room is withheld all the same, and nothing else is.
 func TestReviewFull(t *testing.T) {
+	t.Parallel()
 	w := newWard(t, hold.Options{PerServer: 1})
 	text, _ := w.ask(question, poisoned)
 	id := w.heldID(text)
@@ -270,6 +277,7 @@ func TestReviewFull(t *testing.T) {
 
 // TestReviewStoreGone: without its store a gateway withholds what it must, and goes on.
 func TestReviewStoreGone(t *testing.T) {
+	t.Parallel()
 	w := newWard(t, hold.Options{})
 	w.store.Close()
 	if text, _ := w.ask(question, poisoned); !strings.HasPrefix(text, placeholderWhole) {
@@ -286,6 +294,7 @@ func TestReviewStoreGone(t *testing.T) {
 // TestReviewSchema: what cannot be judged by a schema is held, and a reviewer may let it
 // through. What is invalid is not held: no reviewer could release it.
 func TestReviewSchema(t *testing.T) {
+	t.Parallel()
 	w := newWard(t, hold.Options{})
 	w.declare(tool("read", pointSchema) + "," + tool("look", `,"outputSchema":{"type":"object","$ref":"file:///etc/passwd"}`))
 	const answer = `{"content":[{"type":"text","text":"t"}],"structuredContent":{"x":"no number"}}`
@@ -309,6 +318,7 @@ func TestReviewSchema(t *testing.T) {
 // TestReviewLLM: a released answer of a language model is delivered as any other of
 // them, and what is added to it does not break the schema that the client was shown.
 func TestReviewLLM(t *testing.T) {
+	t.Parallel()
 	rule := sonar(t, "sonar-pro")
 	rule.Hold = []finding.Code{finding.HiddenTag}
 	w := newWard(t, hold.Options{}, func(c *Config) { c.Tools = func(string) *Rule { return rule } })
@@ -338,6 +348,7 @@ func TestReviewLLM(t *testing.T) {
 // TestReviewOthers: while results are held, one after the other, no other call waits
 // or is refused, and each question finds its own release.
 func TestReviewOthers(t *testing.T) {
+	t.Parallel()
 	w := newWard(t, hold.Options{})
 	const n = 20
 	var poisonedIDs, others []string

@@ -75,6 +75,7 @@ func sdkSession(t *testing.T, key frame.Key, version string) *mcp.ClientSession 
 }
 
 func TestRealPeers(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{"2024-11-05", "2025-06-18", "2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) { testRealPeers(t, version) })
 	}

@@ -221,6 +221,7 @@ func trimmed(part mcpmsg.Part) string {
 
 // TestSplitRoutes: the same holds on every route.
 func TestSplitRoutes(t *testing.T) {
+	t.Parallel()
 	key := frame.Key{}
 	for _, r := range routes() {
 		t.Run(r.String(), func(t *testing.T) {
@@ -248,6 +249,7 @@ func TestSplitRoutes(t *testing.T) {
 // TestSplitFar: parts that stand at the ends of long texts, and in a message of more texts than are
 // looked at together.
 func TestSplitFar(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(c *Config) { c.Profile = Faithful })
 	long := strings.Repeat("caf\u00e9 and more words. ", 400)
 	got := r.result(r.request("1", mcpmsg.CallTool, `{"name":"read"}`),
@@ -274,6 +276,7 @@ func TestSplitFar(t *testing.T) {
 
 // TestSplitBenign: honest neighbours arrive as they are.
 func TestSplitBenign(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(c *Config) { c.Profile = Faithful })
 	for _, list := range []string{
 		`["<","|",">"]`, `["<|","|>"]`, `["<|",">|"]`, `["a < b","c > d"]`, `["<",">","<=",">="]`, `["[","]","#","##","###"]`,
@@ -355,6 +358,7 @@ func splitFound(t *testing.T, in *inspector, sink *memory, method, result string
 // TestSplitReal: in no list of a real server and in no honest text, laid out as rows, lines or words of an
 // array, is a token found that is spread over neighbours.
 func TestSplitReal(t *testing.T) {
+	t.Parallel()
 	in := bareInspector(t, frame.KindMeta)
 	sink := &memory{}
 	in.cfg.Sink = sink

@@ -241,6 +241,7 @@ func TestStuckServer(t *testing.T) {
 // TestListGenerations: a list that came before the server announced a change does not count as current, and one
 // that is older than what is known is not taken.
 func TestListGenerations(t *testing.T) {
+	t.Parallel()
 	list := func(name string) map[string]declared { return map[string]declared{name: {}} }
 	var s toolList
 	first := s.generation()

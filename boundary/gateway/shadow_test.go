@@ -14,6 +14,7 @@ import (
 
 // TestShadowOverflows: what does not fit is dropped and recorded, and nobody waits.
 func TestShadowOverflows(t *testing.T) {
+	t.Parallel()
 	k := &words{gate: make(chan struct{})}
 	j := newJury(t, &ShadowOptions{Workers: 1, waiting: 1}, aMember(t, k, inShadow))
 	r := newRig(t, j.set)

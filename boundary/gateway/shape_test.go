@@ -41,6 +41,7 @@ var forbidden = []struct{ name, result string }{
 // TestShapeWithheld: what the published schema forbids does not reach the client, nor a
 // classifier, nor a reviewer who could release it.
 func TestShapeWithheld(t *testing.T) {
+	t.Parallel()
 	delivered := 0
 	for _, c := range forbidden {
 		t.Run(c.name, func(t *testing.T) {
@@ -71,6 +72,7 @@ func (r *rig) greet(revision string) {
 
 // TestShapeRepaired: what real servers get wrong is delivered in the valid form.
 func TestShapeRepaired(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, revision, result, want, not string }{
 		{"structured only", "2025-11-25", `{"structuredContent":{"a":1.50}}`, `{"structuredContent":{"a":1.50},"content":[]`, ""},
 		{"null members", "2025-11-25", `{"content":[{"type":"text","text":"t","annotations":null,"_meta":null,"more":null}],"isError":null}`, `"more":null}]`, `"isError":null`},
@@ -99,6 +101,7 @@ func TestShapeRepaired(t *testing.T) {
 
 // TestShapeEntries: one wrong entry is left out of its list and named to the operator.
 func TestShapeEntries(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ method, bad, good, name string }{
 		{"tools/list", `{"name":"bad\u001b[31m","inputSchema":{"type":"array"}}`, `{"name":"good","inputSchema":{"type":"object"}}`, "tools"},
 		{"tools/list", `{"name":"bad\u001b[31m"}`, `{"name":"good","inputSchema":{"type":"object"}}`, "tools"},
@@ -128,6 +131,7 @@ func TestShapeEntries(t *testing.T) {
 
 // TestShapeElsewhere: prompts, resources, completions and the greeting are judged too.
 func TestShapeElsewhere(t *testing.T) {
+	t.Parallel()
 	for method, result := range map[string]string{
 		"prompts/get":         `{"messages":[{"role":"system","content":{"type":"text","text":"LEAK"}}]}`,
 		"resources/read":      `{"contents":[{"uri":"x:y","body":"LEAK"}]}`,
@@ -146,6 +150,7 @@ func TestShapeElsewhere(t *testing.T) {
 
 // TestShapeModes: audit delivers and records, off does not look.
 func TestShapeModes(t *testing.T) {
+	t.Parallel()
 	for mode, recorded := range map[policy.Mode]bool{policy.Audit: true, policy.Off: false} {
 		r := newRig(t, func(c *Config) { c.Validation.Mode = mode })
 		got := r.result(r.request("1", "tools/call", `{"name":"read"}`), `{"content":[],"isError":"yes"}`)
@@ -158,6 +163,7 @@ func TestShapeModes(t *testing.T) {
 // TestShapeUnjudged: no classifier is asked about what is withheld for its form or its
 // declared schema.
 func TestShapeUnjudged(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []policy.Mode{policy.Enforce, policy.Shadow} {
 		w := &words{}
 		j := newJury(t, &ShadowOptions{}, aMember(t, w, func(o *classify.Options) { o.Mode = mode }))
@@ -204,6 +210,7 @@ func TestShapeNotReleased(t *testing.T) {
 
 // TestShapeInspected: the plug-in doors judge the form too.
 func TestShapeInspected(t *testing.T) {
+	t.Parallel()
 	i, sink := newTestInspector(t, Config{Name: "srv"})
 	for _, c := range forbidden {
 		clean, d, err := i.Inspect(ToolResult{Tool: "read", Raw: []byte(c.result)})
@@ -219,6 +226,7 @@ func TestShapeInspected(t *testing.T) {
 // TestCallOfLeftOut: a tool that was left out of the list for its form cannot be called, its
 // neighbour can; where forms are only recorded, both can.
 func TestCallOfLeftOut(t *testing.T) {
+	t.Parallel()
 	const page = `{"tools":[{"name":"read","inputSchema":{"type":"object"}},{"name":"bad","inputSchema":[]},{"description":"x"},"x"]}`
 	for _, mode := range []policy.Mode{policy.Enforce, policy.Audit, policy.Off} {
 		r := newRig(t, func(c *Config) { c.Validation.Mode = mode })

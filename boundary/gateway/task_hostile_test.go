@@ -23,6 +23,7 @@ func (b byName) Decide(e policy.Input) policy.Ruling {
 
 // TestTaskPolicyOfSeveral: where an id is of several tools, the policy is asked about each of them.
 func TestTaskPolicyOfSeveral(t *testing.T) {
+	t.Parallel()
 	for _, a := range []policy.Action{policy.Hold, policy.Deny} {
 		w := newWard(t, hold.Options{}, func(c *Config) { c.Policy, c.Tools = byName{"read": a}, nil })
 		w.declare(tool("read", "") + "," + tool("look", ""))
@@ -42,6 +43,7 @@ func TestTaskPolicyOfSeveral(t *testing.T) {
 
 // TestTaskNotificationAsks: what a server may not ask of the client inside a result, it may not inside a notification.
 func TestTaskNotificationAsks(t *testing.T) {
+	t.Parallel()
 	for name, asks := range map[string]string{
 		"sampling": `{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}`,
 		"url":      `{"method":"elicitation/create","params":{"mode":"url","message":"m","url":"javascript:alert(1)","elicitationId":"e"}}`,
@@ -64,6 +66,7 @@ func TestTaskNotificationAsks(t *testing.T) {
 
 // TestTaskDoneAtOnce: a server may answer a call with a task that has ended. The result in it is one of the tool.
 func TestTaskDoneAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWard(t, hold.Options{}, byTool(map[string]*Rule{"": {}}))
 	w.declare(tool("sum", pointSchema))
 	for _, form := range []string{
@@ -84,6 +87,7 @@ func TestTaskDoneAtOnce(t *testing.T) {
 
 // TestTaskPolled: a client that asks again for what is held does not fill the queue.
 func TestTaskPolled(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"tasks/get", "tasks/result"} {
 		w := newWard(t, hold.Options{}, byTool(map[string]*Rule{"read": holdsTags, "": {}}))
 		w.creates("read", createdModern, `"t"`)
@@ -100,6 +104,7 @@ func TestTaskPolled(t *testing.T) {
 // TestTaskOfDeniedTool: what an operator no longer lets a client call gives no result either; how its task stands may
 // be told.
 func TestTaskOfDeniedTool(t *testing.T) {
+	t.Parallel()
 	rules := map[string]*Rule{"read": {}, "": {}}
 	w := newWard(t, hold.Options{}, byTool(rules))
 	w.creates("read", createdModern, `"t"`)
@@ -141,6 +146,7 @@ func (r *rig) failed(method, id string) message {
 // TestTaskBeforeTheList: a notification that comes before a session knows the tool's outputSchema brings nothing that
 // the schema would have to judge.
 func TestTaskBeforeTheList(t *testing.T) {
+	t.Parallel()
 	const structured = `{"content":[],"structuredContent":{"x":"y"}}`
 	tasks := new(sessionTasks)
 	rules := byTool(map[string]*Rule{"": {}})

@@ -102,6 +102,7 @@ var wayOf = map[string]func(w *ward, id, result string) message{
 
 // TestHoldTasks: what a server's rule wants held is held also where the server answers by a task, and no more than that.
 func TestHoldTasks(t *testing.T) {
+	t.Parallel()
 	w := newWard(t, hold.Options{})
 	for method, result := range taskAnswers(poisoned) {
 		got := w.result(w.request("1", method, `{"taskId":"t"}`), result)
@@ -123,6 +124,7 @@ func TestHoldTasks(t *testing.T) {
 // TestTaskHold: the hold of the tool that created a task applies to its result, whichever message brings it; so does the
 // strictest one where an id is of several tools, or of none that is known.
 func TestTaskHold(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		tools []string // that are answered with the task, in order
@@ -165,6 +167,7 @@ func TestTaskHold(t *testing.T) {
 
 // TestTaskUnknown: where no rule holds anything, results of tasks that the gateway does not know are delivered.
 func TestTaskUnknown(t *testing.T) {
+	t.Parallel()
 	w := newWard(t, hold.Options{}, byTool(map[string]*Rule{"read": {}, "": {}}))
 	for way, hands := range wayOf {
 		if got := hands(w, `"t"`, poisoned); !strings.Contains(string(got.at()), "before") {
@@ -176,6 +179,7 @@ func TestTaskUnknown(t *testing.T) {
 // TestTaskRelease: what is held of a task comes into the queue under its tool, and once it is released the same request
 // for the same task gets it, once, in another session too.
 func TestTaskRelease(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"tasks/result", "tasks/get"} {
 		t.Run(method, func(t *testing.T) {
 			rules := byTool(map[string]*Rule{"read": holdsTags, "": {}})
@@ -229,6 +233,7 @@ func TestTaskRelease(t *testing.T) {
 
 // TestTaskReleaseOfCreation: a task that a person has released is remembered as any other.
 func TestTaskReleaseOfCreation(t *testing.T) {
+	t.Parallel()
 	w := newWard(t, hold.Options{}, byTool(map[string]*Rule{"read": holdsTags, "": {}}))
 	created := `{"task":{"taskId":"t","status":"working","statusMessage":"be\udb40\udc41fore",` + taskTimes + `}}`
 	text, _ := w.ask(question, created)
@@ -243,6 +248,7 @@ func TestTaskReleaseOfCreation(t *testing.T) {
 
 // TestTaskTool: profile, exceptions, captures and fence of a task's result are those of its tool.
 func TestTaskTool(t *testing.T) {
+	t.Parallel()
 	store := &keptRows{}
 	keeper := captures.New(captures.Options{Store: store, Sealer: testSealer(t)})
 	w := newWard(t, hold.Options{}, byTool(map[string]*Rule{
@@ -265,6 +271,7 @@ func TestTaskTool(t *testing.T) {
 // TestTaskSchema: the result of a task has to stand up to the outputSchema of its tool. Where the task may be of several
 // tools, a structured result cannot be judged.
 func TestTaskSchema(t *testing.T) {
+	t.Parallel()
 	const wrong, right, plain = `{"content":[],"structuredContent":{"x":"y"}}`, `{"content":[],"structuredContent":{"x":1}}`, harmless
 	for _, c := range []struct {
 		name    string
@@ -308,6 +315,7 @@ func TestTaskSchema(t *testing.T) {
 // TestTaskClassifiers: those of the tool judge the result of its task before it is delivered; of a task that may be of
 // several tools, those of each.
 func TestTaskClassifiers(t *testing.T) {
+	t.Parallel()
 	strict := aMember(t, &words{})
 	for _, c := range []struct {
 		tools  []string
@@ -340,6 +348,7 @@ func TestTaskClassifiers(t *testing.T) {
 // TestPolicyTasks: the policy is asked about the tool of a task, and about one that has no name and may do everything where
 // that is not known.
 func TestPolicyTasks(t *testing.T) {
+	t.Parallel()
 	for _, a := range []policy.Action{policy.Allow, policy.Ask, policy.Hold, policy.Deny} {
 		j := &judge{result: outcome(a)}
 		w := newWard(t, hold.Options{}, policed(j)...)
@@ -372,6 +381,7 @@ func TestPolicyTasks(t *testing.T) {
 // TestTaskHostile: ids of any form. Nothing of one comes into the log, and a result under one that the gateway cannot know is
 // held as the strictest rule says.
 func TestTaskHostile(t *testing.T) {
+	t.Parallel()
 	huge := `"` + strings.Repeat("sec\\u0072et", 1<<17) + `"`
 	for _, id := range []string{`{"secret":1}`, `7`, `["secret"]`, `null`, `""`, `"sec\u200bret"`, `"secret\u001b[31m"`, `"secret\ud800"`, `"secret\u202e"`, huge} {
 		for form, created := range map[string]string{"legacy": createdLegacy, "modern": createdModern} {
@@ -413,6 +423,7 @@ func (brokenTasks) TaskTools(context.Context, hold.Digest, time.Time, int) ([]st
 
 // TestTaskMemoryFails: a task is then as one whose tool is not known, and the operator is told.
 func TestTaskMemoryFails(t *testing.T) {
+	t.Parallel()
 	w := newWard(t, hold.Options{}, byTool(map[string]*Rule{"read": holdsTags, "": {}}), func(c *Config) { c.Tasks = brokenTasks{} })
 	w.creates("look", createdLegacy, `"t"`)
 	if got := w.about("tasks/result", `"t"`, poisoned); strings.Contains(string(got.at()), "before") {
@@ -425,6 +436,7 @@ func TestTaskMemoryFails(t *testing.T) {
 
 // TestSessionTasks: a session remembers a bounded number of tasks, and forgets none before its time.
 func TestSessionTasks(t *testing.T) {
+	t.Parallel()
 	ctx, now := context.Background(), time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	of := func(n int) hold.Digest { return sha256.Sum256([]byte{byte(n), byte(n >> 8)}) }
 	s := new(sessionTasks)
@@ -482,6 +494,7 @@ func TestSessionTasksConcurrent(t *testing.T) {
 
 // TestTaskManyTools: an id of more tools than are remembered is treated as one whose tool is not known.
 func TestTaskManyTools(t *testing.T) {
+	t.Parallel()
 	w := newWard(t, hold.Options{}, byTool(map[string]*Rule{"read": holdsTags, "": {}}))
 	for i := range maxTaskTools {
 		w.creates(fmt.Sprintf("t%d", i), createdLegacy, `"t"`)
@@ -501,6 +514,7 @@ func TestTaskManyTools(t *testing.T) {
 
 // TestStrictest: what each of several rules wants.
 func TestStrictest(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	a, b := finding.HiddenTag, finding.HiddenBidi
 	got := strictest([]Rule{
@@ -520,6 +534,7 @@ func TestStrictest(t *testing.T) {
 
 // TestTaskShared: sessions that share a memory know each other's tasks, of the same principal and the same server only.
 func TestTaskShared(t *testing.T) {
+	t.Parallel()
 	rules := byTool(map[string]*Rule{"read": {}, "look": holdsTags, "": {}})
 	w := newWard(t, hold.Options{}, rules)
 	shared := func(c *Config) { c.Tasks, c.now = w.store, w.clock.time }

@@ -29,6 +29,7 @@ func normalised(t testing.TB) *scrub.Scrubber {
 // TestView: every text that a model may read is seen once, whole, without hidden
 // characters, and what no model reads is not.
 func TestView(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("word ", 1000)
 	for _, tt := range []struct {
 		name, result string
@@ -77,6 +78,7 @@ func TestView(t *testing.T) {
 // TestBadTexts: texts of 10 MB, of one token repeated, and of every script are judged
 // or refused, in linear time, and never taken for judged if they were not.
 func TestBadTexts(t *testing.T) {
+	t.Parallel()
 	every := &strings.Builder{}
 	for r := rune(0x20); r < 0x20000; r += 37 {
 		if r < 0xd800 || r > 0xdfff {

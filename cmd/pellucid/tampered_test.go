@@ -29,7 +29,7 @@ var hostile = map[string]string{
 	"rows":     "a\nFAKE  ROW\tb",
 	"ill-form": "a\xff\xfe\xed\xa0\x80b",
 	"nul":      "a\x00\x08\x08\x08b",
-	"huge":     strings.Repeat("x", 4<<20),
+	"huge":     strings.Repeat("x", 256<<10),
 }
 
 // ran runs a verb and checks that what it prints is text of a moderate length in which

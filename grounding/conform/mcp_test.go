@@ -16,7 +16,6 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -230,8 +229,7 @@ func TestCommand(t *testing.T) {
 	}
 	path := t.TempDir() + "/fed"
 	t.Setenv(serveEnv, path)
-	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer stop()
+	ctx := t.Context()
 	for _, feed := range []Feeder{commandFeeder{"env", feedEnv + "=" + path, self}, loaded{}} {
 		s, err := Dial(ctx, Target{Command: []string{self}}, feed)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 // TestReadWhole: a body is read whole, however it comes and however long it was said to be,
 // into a buffer of about its length; one that is too long, or breaks off, is refused.
 func TestReadWhole(t *testing.T) {
+	t.Parallel()
 	least := cap(reuse.NewBuffer(0).Bytes())
 	broken := errors.New("broken")
 	for _, n := range []int{0, 1, least - 1, least, least + 1, bodyPiece, least + bodyPiece, 3*bodyPiece + 17, 1<<20 + 100} {
@@ -51,6 +52,7 @@ func TestReadWhole(t *testing.T) {
 
 // TestLineFits: a long line is given away in a buffer of about its length.
 func TestLineFits(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{100, 64<<10 + 1, 1<<20 + 100} {
 		line := bytes.Repeat([]byte{'x'}, n)
 		text := bytes.Join([][]byte{line, []byte("short"), line, nil}, []byte("\n"))

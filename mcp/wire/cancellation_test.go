@@ -9,6 +9,7 @@ import (
 )
 
 func TestNewCancellation(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		of     ID
 		reason string
@@ -38,6 +39,7 @@ func TestNewCancellation(t *testing.T) {
 
 // TestIDOf: a spelling that another program may read as another id is no id.
 func TestIDOf(t *testing.T) {
+	t.Parallel()
 	for src, want := range map[string]ID{
 		"1": IntID(1), "-1": IntID(-1), "9007199254740991": IntID(1<<53 - 1), `"1"`: StringID("1"), `"\u0061"`: StringID("a"),
 		"1.0": {}, "1e0": {}, "-0": {}, "1.5": {}, "9007199254740993": {}, "null": {}, "true": {}, "[1]": {}, `{"id":1}`: {},

@@ -14,6 +14,7 @@ import (
 
 // TestCodes: no code of our own has two meanings, and each stands in docs/spec/errors.md.
 func TestCodes(t *testing.T) {
+	t.Parallel()
 	file, err := parser.ParseFile(token.NewFileSet(), "codes.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -42,6 +42,7 @@ func (p *passes) Refused(_ context.Context, value string, status int, challenges
 // TestCredentials: a request goes once more with what the credentials say after 401, whole; not after 403, not
 // twice, never to where a redirect leads, and not in the place of a configured header.
 func TestCredentials(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name    string
 		header  string

@@ -75,6 +75,7 @@ var decodeTests = []struct {
 }
 
 func TestDecode(t *testing.T) {
+	t.Parallel()
 	for _, tt := range decodeTests {
 		m, err := Decode([]byte(tt.in), strictjson.Limits{})
 		if tt.refused == "" {
@@ -98,6 +99,7 @@ func TestDecode(t *testing.T) {
 
 // What a peer chose stands in no error text.
 func TestViolationIsConstant(t *testing.T) {
+	t.Parallel()
 	const marker = "IGNOREPREVIOUS"
 	for _, in := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"a","` + marker + `":1}`,
@@ -117,6 +119,7 @@ func TestViolationIsConstant(t *testing.T) {
 }
 
 func TestDecodeBatch(t *testing.T) {
+	t.Parallel()
 	type got struct {
 		kind Kind
 		id   string
@@ -158,6 +161,7 @@ func TestDecodeBatch(t *testing.T) {
 }
 
 func TestAppend(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ got, want string }{
 		{string(NewRequest(IntID(4), "a/b", []byte(`{"x":1.50}`)).Append(nil)), `{"jsonrpc":"2.0","id":4,"method":"a/b","params":{"x":1.50}}`},
 		{string(NewRequest(ID{}, "n", nil).Append(nil)), `{"jsonrpc":"2.0","method":"n"}`},
@@ -177,6 +181,7 @@ func TestAppend(t *testing.T) {
 }
 
 func TestReleaseKeepsIDAndMethod(t *testing.T) {
+	t.Parallel()
 	b := []byte(`{"jsonrpc":"2.0","id":"name","method":"first"}`)
 	m, err := Decode(b, strictjson.Limits{})
 	if err != nil {

@@ -133,6 +133,7 @@ func conns(t *testing.T, test func(t *testing.T, c Conn)) {
 // TestCloseInMessage: a Receiver may close the Conn in the midst of a message, and is told the end
 // when its own methods have returned.
 func TestCloseInMessage(t *testing.T) {
+	t.Parallel()
 	conns(t, func(t *testing.T, c Conn) {
 		ended := make(chan error, 2)
 		var inside atomic.Bool
@@ -175,6 +176,7 @@ func TestCloseInMessage(t *testing.T) {
 // TestReceiversWait: an answer that its Receiver is busy with does not hold up the one of another
 // request.
 func TestReceiversWait(t *testing.T) {
+	t.Parallel()
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
 		m, _ := Decode(b, defaultLimits)

@@ -33,6 +33,7 @@ func (e *elsewhere) Forward(w http.ResponseWriter, _ *http.Request, of Forwardab
 // TestForwarder: a Forwarder is asked about every request of a session, about initialize and about modern
 // requests, with the body as it came; what it says of the others becomes an error with the id of the request.
 func TestForwarder(t *testing.T) {
+	t.Parallel()
 	const call = `{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"x"}}`
 	const modern = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","requestState":"s","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
 	const begin = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`
@@ -100,6 +101,7 @@ func TestForwarder(t *testing.T) {
 // TestForwarderLongOpening: where other processes must be able to serve a session, one that they cannot
 // bring back does not begin.
 func TestForwarderLongOpening(t *testing.T) {
+	t.Parallel()
 	e := &elsewhere{}
 	b := newBench(t, func(o *FrontOptions) { o.Forwarder = e })
 	long := strings.Repeat("x", maxOpening)
@@ -111,6 +113,7 @@ func TestForwarderLongOpening(t *testing.T) {
 
 // TestForwarderDrop: a session that another process has taken over ends here, unless a call is under way.
 func TestForwarderDrop(t *testing.T) {
+	t.Parallel()
 	e := &elsewhere{}
 	b := newBench(t, func(o *FrontOptions) { o.Forwarder = e })
 	v, id := b.begin("2025-06-18")
@@ -128,6 +131,7 @@ func TestForwarderDrop(t *testing.T) {
 
 // TestAsks: only what does nothing by itself may be delivered twice.
 func TestAsks(t *testing.T) {
+	t.Parallel()
 	for body, want := range map[string]bool{
 		"": true, "{": true, `{"jsonrpc":"2.0","method":"notifications/initialized"}`: true, `{"jsonrpc":"2.0","id":1,"result":{}}`: true,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`: true, `{"jsonrpc":"2.0","id":1,"method":"ping"}`: true, `{"jsonrpc":"2.0","id":1,"method":"resources/templates/list"}`: true,
@@ -146,6 +150,7 @@ func TestAsks(t *testing.T) {
 // TestForwarderUnnamed: where other processes must be able to serve a session, one of which they cannot be
 // told does not begin, however the answer to initialize arrives: its id would be known here only.
 func TestForwarderUnnamed(t *testing.T) {
+	t.Parallel()
 	const result = `{"protocolVersion":"2025-11-25","capabilities":{}}`
 	for name, deal := range map[string]func(v *server, m *Message){
 		"a body":                func(v *server, m *Message) { a := NewResult(m.ID, []byte(result)); a.Whole = true; v.write(a) },

@@ -48,6 +48,7 @@ var modernHeaders = []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method",
 
 // TestFrontManyAtOnce: the requests of one session do not wait for each other.
 func TestFrontManyAtOnce(t *testing.T) {
+	t.Parallel()
 	const n = 8
 	var all sync.WaitGroup
 	all.Add(n)
@@ -79,6 +80,7 @@ func resultOf(resp *http.Response) string {
 // TestFrontSlowReceiver: while a Receiver takes its time with a request, the client is kept alive;
 // if it goes, the Receiver is told so when it has returned.
 func TestFrontSlowReceiver(t *testing.T) {
+	t.Parallel()
 	here, hold, cancelled := make(chan *Message, 4), make(chan struct{}), make(chan *Message, 4)
 	b, _ := taking(t, func(s *FrontSession, m *Message) {
 		if m.Method == methodCancelled {
@@ -121,6 +123,7 @@ func TestFrontSlowReceiver(t *testing.T) {
 // TestFrontSlowNotification: a client hears that its notification was accepted, also if the Receiver
 // takes longer than a client waits; and that it was not, if there is no Receiver.
 func TestFrontSlowNotification(t *testing.T) {
+	t.Parallel()
 	hold := make(chan struct{})
 	b, ends := taking(t, func(s *FrontSession, m *Message) {
 		if !agree(s, m) {
@@ -158,6 +161,7 @@ func TestFrontSlowNotification(t *testing.T) {
 
 // TestFrontLateInitialize: an answer to initialize that is long in coming names the session.
 func TestFrontLateInitialize(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(o *FrontOptions) { o.keepAlive = 20 * time.Millisecond })
 	got := make(chan *http.Response, 1)
 	go func() { got <- b.post(initializeBody) }()
@@ -201,6 +205,7 @@ func TestFrontRests(t *testing.T) {
 
 // TestFrontNeverServed: a session that ends before its first message is not counted for ever.
 func TestFrontNeverServed(t *testing.T) {
+	t.Parallel()
 	front := NewFront(FrontOptions{Accept: func(context.Context, *FrontSession, func(error)) { t.Error("accepted") }})
 	s := front.begin("")
 	s.Close()

@@ -27,6 +27,7 @@ func (b *bench) rested(id, principal string, longer time.Duration) {
 
 // TestFrontSessions: there is room for so many, and those that rest make room.
 func TestFrontSessions(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(o *FrontOptions) { o.Sessions = 2 })
 	_, first := b.begin("2025-11-25", "X-Principal", "ada")
 	b.rested(first, "ada", time.Millisecond)
@@ -52,6 +53,7 @@ func TestFrontSessions(t *testing.T) {
 // TestFrontHoarder: who opens one session after the other does not end those of others,
 // however long they rest; who has none gets room from whoever has most.
 func TestFrontHoarder(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(o *FrontOptions) { o.Sessions = 3 })
 	rested := func(id, principal string) { b.rested(id, principal, 2*strangerRest) }
 	_, quiet := b.begin("2025-11-25", "X-Principal", "ada")
@@ -71,6 +73,7 @@ func TestFrontHoarder(t *testing.T) {
 }
 
 func TestFrontIdle(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	v, id := b.begin("2025-11-25")
 	ctx, stop := context.WithCancel(t.Context())
@@ -97,6 +100,7 @@ func TestFrontIdle(t *testing.T) {
 }
 
 func TestFrontShutdown(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	v, id := b.begin("2025-11-25")
 	got := make(chan *http.Response, 1)
@@ -146,6 +150,7 @@ func TestFrontShutdown(t *testing.T) {
 
 // TestFrontUnavailable: a session that cannot be served is not left open.
 func TestFrontUnavailable(t *testing.T) {
+	t.Parallel()
 	var notices sync.Map
 	b := newBench(t, func(o *FrontOptions) {
 		o.Accept = func(_ context.Context, _ *FrontSession, ended func(error)) { ended(errors.New("no\u202e server")) }

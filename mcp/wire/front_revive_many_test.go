@@ -20,6 +20,7 @@ import (
 // than there may be sessions and such that have just ended; a request that finds no room is told so, and its session
 // comes back later.
 func TestReviveMany(t *testing.T) {
+	t.Parallel()
 	const many, places = 1000, 32
 	var live, most, begun atomic.Int64
 	l, next := processes(t, func(o *FrontOptions) {

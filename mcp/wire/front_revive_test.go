@@ -110,6 +110,7 @@ func (v *server) greet(result string, replays int) (heard []string) {
 // TestRevive: a session goes on in another process. The server is initialized anew and hears again what the
 // client had set; the client hears what may have changed, on the stream on which it listens.
 func TestRevive(t *testing.T) {
+	t.Parallel()
 	l, next := processes(t)
 	one := next()
 	v, id := one.begin("2025-11-25", "X-Principal", "ada")
@@ -196,6 +197,7 @@ func (l *slowEnd) End(ctx context.Context, id, principal string) error {
 // TestReviveEnded: a request that arrives while the client ends its session does not bring it back for
 // longer than the end takes.
 func TestReviveEnded(t *testing.T) {
+	t.Parallel()
 	l, next := processes(t)
 	_, id := next().begin("2025-11-25")
 	session := []string{"Mcp-Session-Id", id}
@@ -221,6 +223,7 @@ func TestReviveEnded(t *testing.T) {
 
 // TestReviveLater: what keeps a session from coming back ends the request, and not the session.
 func TestReviveLater(t *testing.T) {
+	t.Parallel()
 	l, next := processes(t)
 	one := next()
 	_, id := one.begin("2025-11-25")
@@ -286,6 +289,7 @@ func TestReviveLater(t *testing.T) {
 // TestReviveUpgraded: a server that has learnt newer versions of the protocol since the session began is asked for
 // the version that the client speaks, and the session goes on. With a server that no longer speaks it, the session ends.
 func TestReviveUpgraded(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		knows string // the newest version that the server has when the session comes back
@@ -321,6 +325,7 @@ func TestReviveUpgraded(t *testing.T) {
 
 // TestReviveStream: a stream that broke with its process ends with one clear error for each request of it.
 func TestReviveStream(t *testing.T) {
+	t.Parallel()
 	_, next := processes(t)
 	one := next()
 	v, id := one.begin("2025-11-25")
@@ -363,6 +368,7 @@ func (b *bench) playRevival() { b.next().greet(capable, 0) }
 // TestShutdownKeepsSessions: a session that can come back is not ended for its client, and what was under way
 // for too long gets an error.
 func TestShutdownKeepsSessions(t *testing.T) {
+	t.Parallel()
 	_, next := processes(t)
 	one := next()
 	v, id := one.begin("2025-11-25")

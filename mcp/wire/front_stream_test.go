@@ -20,6 +20,7 @@ import (
 // TestFrontResume: a client that lost a stream gets what it missed of it, of no
 // other, and only in its own session.
 func TestFrontResume(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	v, id := b.begin("2025-11-25")
 	session := []string{"Mcp-Session-Id", id}
@@ -67,6 +68,7 @@ func TestFrontResume(t *testing.T) {
 // TestFrontTakeover: whoever comes last listens; the one before is let go, and
 // nothing is lost in between.
 func TestFrontTakeover(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	v, id := b.begin("2025-06-18")
 	before := b.do(t.Context(), http.MethodGet, "", "Mcp-Session-Id", id)
@@ -87,6 +89,7 @@ func TestFrontTakeover(t *testing.T) {
 // TestFrontLongCall: an answer that is long in coming becomes a stream that can
 // be resumed; whether the client stays is its own affair.
 func TestFrontLongCall(t *testing.T) {
+	t.Parallel()
 	for version, primed := range map[string]bool{"2025-11-25": true, "2025-06-18": false} {
 		b := newBench(t, func(o *FrontOptions) { o.keepAlive = 20 * time.Millisecond })
 		v, id := b.begin(version)
@@ -118,6 +121,7 @@ func TestFrontLongCall(t *testing.T) {
 }
 
 func TestFrontClosedStream(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	// Legacy: nothing is cancelled.
 	v, id := b.begin("2025-11-25")
@@ -154,6 +158,7 @@ func TestFrontClosedStream(t *testing.T) {
 
 // TestFrontCancelled: a request that the legacy client cancels has no answer to wait for.
 func TestFrontCancelled(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	v, id := b.begin("2025-11-25")
 	got := make(chan *http.Response, 1)
@@ -167,6 +172,7 @@ func TestFrontCancelled(t *testing.T) {
 
 // TestFrontSlowBody: a client that dribbles its body is not waited for.
 func TestFrontSlowBody(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(o *FrontOptions) { o.patience = 500 * time.Millisecond })
 	conn, err := net.Dial("tcp", b.http.Listener.Addr().String())
 	if err != nil {
@@ -187,6 +193,7 @@ func TestFrontSlowBody(t *testing.T) {
 // TestFrontSlowReader: a client that does not read keeps nobody waiting, and
 // what waits for it is bounded.
 func TestFrontSlowReader(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(o *FrontOptions) { o.patience = 200 * time.Millisecond; o.MaxBody = 1 << 20 })
 	v, id := b.begin("2025-11-25")
 	conn, err := net.Dial("tcp", b.http.Listener.Addr().String())
@@ -219,6 +226,7 @@ func TestFrontSlowReader(t *testing.T) {
 // TestFrontPlaceless: what no client is there to hear is kept within bounds,
 // and a request among it is answered.
 func TestFrontPlaceless(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	v, _ := b.begin("2025-11-25")
 	var writer sync.WaitGroup
@@ -242,6 +250,7 @@ func TestFrontPlaceless(t *testing.T) {
 // TestFrontBytes: all that is held for all clients is bounded; an answer for
 // which there is no room is refused, not dropped.
 func TestFrontBytes(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(o *FrontOptions) { o.maxHeld = 1 << 20; o.replay = 1 << 20 })
 	v, id := b.begin("2025-11-25")
 	note := strings.Repeat("x", 1<<16)

@@ -15,6 +15,7 @@ import (
 )
 
 func TestFrontRefuses(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(o *FrontOptions) { o.MaxBody = 1 << 16 })
 	_, id := b.begin("2025-11-25", "X-Principal", "ada")
 	mine := []string{"X-Principal", "ada", "Mcp-Session-Id", id}
@@ -90,6 +91,7 @@ func TestFrontRefuses(t *testing.T) {
 
 // TestFrontRepeatedHeaders: a header that is there twice means nothing.
 func TestFrontRepeatedHeaders(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for _, name := range []string{"Mcp-Session-Id", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name", "Mcp-Param-X"} {
 		req, _ := http.NewRequest(http.MethodPost, b.http.URL, strings.NewReader(modernBody("tools/list", "")))
@@ -115,6 +117,7 @@ func TestFrontRepeatedHeaders(t *testing.T) {
 }
 
 func TestFrontLegacy(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	v, id := b.begin("2025-11-25")
 	if v.s.Era != Legacy {
@@ -182,6 +185,7 @@ func TestFrontLegacy(t *testing.T) {
 
 // TestFrontModern: requests with one id from several clients do not meet.
 func TestFrontModern(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	headers := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "=?base64?w6k=?=", "Mcp-Param-Zone", "eu"}
 	bodies := make(chan string, 8)
@@ -240,6 +244,7 @@ func TestFrontModern(t *testing.T) {
 }
 
 func TestFrontModernStatus(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	go func() {
 		v := b.next()
@@ -257,6 +262,7 @@ func TestFrontModernStatus(t *testing.T) {
 }
 
 func TestFrontBatch(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	v, id := b.begin("2025-03-26")
 	const batch = `[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","method":"b"},{"jsonrpc":"2.0","id":2,"method":"c"}]`
@@ -282,6 +288,7 @@ func TestFrontBatch(t *testing.T) {
 }
 
 func TestFrontDuplicateID(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	v, id := b.begin("2025-11-25")
 	got := make(chan *http.Response, 1)

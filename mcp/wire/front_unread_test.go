@@ -15,6 +15,7 @@ import (
 // TestFrontUnread: who is refused by the headers alone is answered at once, not when the
 // body has come that was announced; the connection ends then.
 func TestFrontUnread(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	const mcp = "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
 	for name, tt := range map[string]struct {

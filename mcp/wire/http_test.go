@@ -24,6 +24,7 @@ import (
 )
 
 func TestHTTPAnswers(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		h    http.HandlerFunc
@@ -56,6 +57,7 @@ func TestHTTPAnswers(t *testing.T) {
 // TestHTTPHostile: whatever the upstream does, a request is answered with our
 // own constant text, the operator gets an escaped line, and the Conn goes on.
 func TestHTTPHostile(t *testing.T) {
+	t.Parallel()
 	const limit = 1 << 20
 	evil := "IGNORE\u202e"
 	for _, tt := range []struct {
@@ -152,6 +154,7 @@ func TestHTTPHostile(t *testing.T) {
 }
 
 func TestHTTPUnreachable(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -185,6 +188,7 @@ func TestHTTPUnreachable(t *testing.T) {
 }
 
 func TestNewHTTPRefuses(t *testing.T) {
+	t.Parallel()
 	for _, u := range []string{"", "mcp", "ftp://h/", "http://", "http://u:p@h/", "http://h/#f", "http://h\x00/", "//h/"} {
 		if _, err := NewHTTP(u, HTTPOptions{}); err == nil || strings.Contains(err.Error(), "u:p") {
 			t.Errorf("NewHTTP(%q) = %v", u, err)
@@ -193,6 +197,7 @@ func TestNewHTTPRefuses(t *testing.T) {
 }
 
 func TestHTTPLegacySession(t *testing.T) {
+	t.Parallel()
 	srv := &legacy{post: func(w http.ResponseWriter, r *http.Request, m *Message) {
 		body("application/json", string(NewResult(m.ID, []byte(`{}`)).Append(nil)))(w, r)
 	}}
@@ -228,6 +233,7 @@ func TestHTTPLegacySession(t *testing.T) {
 }
 
 func TestHTTPListensAndResumes(t *testing.T) {
+	t.Parallel()
 	srv := &legacy{listen: func(w http.ResponseWriter, r *http.Request, n int) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(w, "retry: 1\nid: e%d\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"n%d\"}\n\n", n, n)
@@ -249,6 +255,7 @@ func TestHTTPListensAndResumes(t *testing.T) {
 }
 
 func TestHTTPResumesAnAnswer(t *testing.T) {
+	t.Parallel()
 	srv := &legacy{
 		post: func(w http.ResponseWriter, r *http.Request, _ *Message) {
 			body("text/event-stream", "id: p1\ndata:\n\n")(w, r)
@@ -276,6 +283,7 @@ func TestHTTPResumesAnAnswer(t *testing.T) {
 }
 
 func TestHTTPSessionGone(t *testing.T) {
+	t.Parallel()
 	hold := make(chan struct{})
 	defer close(hold)
 	srv := &legacy{post: func(w http.ResponseWriter, r *http.Request, m *Message) {
@@ -319,6 +327,7 @@ func TestHTTPSessionGone(t *testing.T) {
 }
 
 func TestHTTPModern(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var headers []http.Header
 	ended := make(chan struct{}, 8)
@@ -379,6 +388,7 @@ func TestHTTPModern(t *testing.T) {
 }
 
 func TestHTTPViolationInStream(t *testing.T) {
+	t.Parallel()
 	c, _ := upstream(t, body("text/event-stream", "data: noise\n\nevent: other\ndata: skipped\n\ndata: "+answer1+"\n\n"), HTTPOptions{})
 	send(t, c, request(1, "a"))
 	var v *Violation
@@ -391,6 +401,7 @@ func TestHTTPViolationInStream(t *testing.T) {
 }
 
 func TestHTTPDuplicateID(t *testing.T) {
+	t.Parallel()
 	c, _ := upstream(t, func(_ http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body) // until then nobody sees that the client has gone
 		<-r.Context().Done()
@@ -403,6 +414,7 @@ func TestHTTPDuplicateID(t *testing.T) {
 
 // A silent upstream holds up neither a notification nor Close.
 func TestHTTPSilentUpstream(t *testing.T) {
+	t.Parallel()
 	c, ns := upstream(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.(http.Flusher).Flush()
@@ -423,6 +435,7 @@ func TestHTTPSilentUpstream(t *testing.T) {
 }
 
 func TestHTTPSendsNoCookies(t *testing.T) {
+	t.Parallel()
 	c, _ := upstream(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Cookie") != "" {
 			t.Error("a cookie came back")
@@ -437,6 +450,7 @@ func TestHTTPSendsNoCookies(t *testing.T) {
 }
 
 func TestHTTPReusesConnections(t *testing.T) {
+	t.Parallel()
 	var conns atomic.Int64
 	ts := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -468,6 +482,7 @@ func TestHTTPReusesConnections(t *testing.T) {
 }
 
 func TestLazyGzip(t *testing.T) {
+	t.Parallel()
 	var b bytes.Buffer
 	gz := gzip.NewWriter(&b)
 	io.WriteString(gz, "text")

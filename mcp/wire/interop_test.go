@@ -126,6 +126,7 @@ func sdkClient(t *testing.T, up ReadConn, version string, progress func()) *mcp.
 
 // TestSDK walks a go-sdk client and a go-sdk server through every transport here.
 func TestSDK(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name    string
 		opt     *mcp.StreamableHTTPOptions // nil = stdio

@@ -47,6 +47,7 @@ func readAll(t *testing.T, c ReadConn) (got []string) {
 }
 
 func TestLinesRead(t *testing.T) {
+	t.Parallel()
 	long := `{"jsonrpc":"2.0","method":"long","params":{"s":"` + strings.Repeat("x", 100_000) + `"}}`
 	for _, tt := range []struct{ name, in, want string }{
 		{"one", ping + "\n", "ping1"},
@@ -81,6 +82,7 @@ func TestLinesRead(t *testing.T) {
 }
 
 func TestLinesBatches(t *testing.T) {
+	t.Parallel()
 	l := pullLines(strings.NewReader("["+ping+","+ping+",7]\n"+ping+"\n"), io.Discard, LinesOptions{})
 	defer l.Close()
 	AllowBatches(l, true)
@@ -137,6 +139,7 @@ func TestLinesTooLong(t *testing.T) {
 }
 
 func TestLinesWithoutEnd(t *testing.T) {
+	t.Parallel()
 	head := `{"jsonrpc":"2.0","id":41,"result":{"t":"`
 	l := pullLines(io.MultiReader(strings.NewReader(head), filler{}), io.Discard, LinesOptions{Limits: strictjson.Limits{Bytes: 1 << 20}})
 	defer l.Close()
@@ -151,6 +154,7 @@ func TestLinesWithoutEnd(t *testing.T) {
 }
 
 func TestLinesMessageOwnsItsBytes(t *testing.T) {
+	t.Parallel()
 	var in bytes.Buffer
 	for i := range 300 {
 		fmt.Fprintf(&in, `{"jsonrpc":"2.0","id":%d,"result":{"n":"%d%s"}}`+"\n", i, i, strings.Repeat("-", i*37))
@@ -177,6 +181,7 @@ func TestLinesMessageOwnsItsBytes(t *testing.T) {
 }
 
 func TestLinesReadContext(t *testing.T) {
+	t.Parallel()
 	r, w := io.Pipe()
 	l := pullLines(r, io.Discard, LinesOptions{})
 	defer l.Close()
@@ -205,6 +210,7 @@ func (w *writes) Write(p []byte) (int, error) {
 }
 
 func TestLinesWrite(t *testing.T) {
+	t.Parallel()
 	var w writes
 	l := pullLines(strings.NewReader(""), &w, LinesOptions{})
 	defer l.Close()
@@ -222,6 +228,7 @@ func TestLinesWrite(t *testing.T) {
 }
 
 func TestLinesWriteDoesNotInterleave(t *testing.T) {
+	t.Parallel()
 	r, w := io.Pipe()
 	l := pullLines(strings.NewReader(""), w, LinesOptions{})
 	var wg sync.WaitGroup
@@ -254,6 +261,7 @@ func (n *noting) Done() <-chan struct{} {
 
 // A peer that stops reading holds up neither a context, nor Close, nor a second writer's context.
 func TestLinesPeerStopsReading(t *testing.T) {
+	t.Parallel()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -291,6 +299,7 @@ func TestLinesPeerStopsReading(t *testing.T) {
 }
 
 func TestLinesPeerGone(t *testing.T) {
+	t.Parallel()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -312,6 +321,7 @@ type stuckCloser struct {
 func (c stuckCloser) Close() error { <-c.release; return nil }
 
 func TestLinesCloseIsPrompt(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	defer close(release)
 	l := pullLines(strings.NewReader(""), stuckCloser{io.Discard, release}, LinesOptions{})
@@ -321,6 +331,7 @@ func TestLinesCloseIsPrompt(t *testing.T) {
 }
 
 func TestLineReaderGivesUpOnNoProgress(t *testing.T) {
+	t.Parallel()
 	l := pullLines(neverReader{}, io.Discard, LinesOptions{})
 	defer l.Close()
 	if _, err := l.Read(t.Context()); !errors.Is(err, io.ErrNoProgress) {

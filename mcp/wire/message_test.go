@@ -14,6 +14,7 @@ import (
 // TestMessageLong: a message that a transport has let in can be copied and edited, however
 // long the operator lets messages be.
 func TestMessageLong(t *testing.T) {
+	t.Parallel()
 	const size = 41 << 20
 	m, err := Decode(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"m","params":{"a":%q}}`, strings.Repeat("x", size)),
 		strictjson.Limits{Bytes: 64 << 20})
@@ -33,6 +34,7 @@ func TestMessageLong(t *testing.T) {
 // TestFrontSharedBytes: what a message carries may be another's too. A stream writes it in one
 // line and leaves it as it is.
 func TestFrontSharedBytes(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	const lines = "{\n\"a\":1\r\n}"
 	shared := []byte(lines)
@@ -46,6 +48,7 @@ func TestFrontSharedBytes(t *testing.T) {
 // TestKeep: what is kept outlives the message, for every reader beside it, and is given back
 // once, by the last of them.
 func TestKeep(t *testing.T) {
+	t.Parallel()
 	b := reuse.Copy([]byte(`{"jsonrpc":"2.0","id":1,"result":{"a":"\ud800"}}`), 0)
 	m, err := Decode(b.Bytes(), strictjson.Limits{MendSurrogates: true})
 	if err != nil {
@@ -68,6 +71,7 @@ func TestKeep(t *testing.T) {
 
 // TestKeepEdited: an edit has memory of its own, and leaves what is kept as it is.
 func TestKeepEdited(t *testing.T) {
+	t.Parallel()
 	b := reuse.Copy([]byte(`{"jsonrpc":"2.0","id":1,"result":{"a":1}}`), 0)
 	m, err := Decode(b.Bytes(), strictjson.Limits{})
 	if err != nil {

@@ -18,6 +18,7 @@ func panics(f func()) (did bool) {
 // TestReleased: in a checked build each use of a message behind its Release panics, and so does
 // each use of a value that was taken out of it before.
 func TestReleased(t *testing.T) {
+	t.Parallel()
 	if !reuse.Checked {
 		t.Skip("this build does not check: use -race or -tags checkreuse")
 	}

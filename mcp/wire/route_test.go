@@ -5,6 +5,7 @@ package wire
 import "testing"
 
 func TestHeaderEncoding(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ plain, header string }{
 		{"search", "search"},
 		{"two words, (1)", "two words, (1)"},

@@ -48,6 +48,7 @@ func sseRequest(t *testing.T, c ReadConn, n int64, method, params string) *Messa
 
 // TestSSEServer talks to the SDK's server of this transport.
 func TestSSEServer(t *testing.T) {
+	t.Parallel()
 	h := mcp.NewSSEHandler(func(*http.Request) *mcp.Server {
 		return mcp.NewServer(&mcp.Implementation{Name: "old", Version: "1"}, nil)
 	}, nil)
@@ -76,6 +77,7 @@ func TestSSEServer(t *testing.T) {
 
 // TestSSEBad: what is no such server is told, and costs nobody else anything.
 func TestSSEBad(t *testing.T) {
+	t.Parallel()
 	stolen := make(chan string, 1)
 	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { stolen <- r.Header.Get("Authorization") }))
 	defer thief.Close()
@@ -119,6 +121,7 @@ func TestSSEBad(t *testing.T) {
 
 // TestSSEEnds: with its stream the Conn ends.
 func TestSSEEnds(t *testing.T) {
+	t.Parallel()
 	end := make(chan bool)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {

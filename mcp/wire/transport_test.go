@@ -17,6 +17,7 @@ import (
 // TestPool: Conns that share a Pool share its connections, the end of one does not end
 // the others', and with the last one none rests.
 func TestPool(t *testing.T) {
+	t.Parallel()
 	var dialled, closed atomic.Int64
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -67,6 +68,7 @@ func TestPool(t *testing.T) {
 
 // TestRelated: what comes on a request's stream says which request that is.
 func TestRelated(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		io.WriteString(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{}}\n\n")
@@ -92,6 +94,7 @@ func TestRelated(t *testing.T) {
 // TestListensFirst: the next message waits until the server is listened to,
 // because many a server drops what it says before.
 func TestListensFirst(t *testing.T) {
+	t.Parallel()
 	var listening, early atomic.Bool
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {

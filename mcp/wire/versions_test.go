@@ -5,6 +5,7 @@ package wire
 import "testing"
 
 func TestVersions(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		version         string
 		legacy, batches bool

@@ -97,7 +97,7 @@ func (p *Pair) serve(n *node) (err error) {
 		}
 	}
 	n.proc = p.command("postgres", "-D", n.data, "-k", p.dir, "-h", "127.0.0.1", "-p", fmt.Sprint(n.port),
-		"-c", "shared_buffers=128MB", "-c", "max_connections=300", "-c", "wal_level=replica", "-c", "hot_standby=on")
+		"-c", "shared_buffers=128MB", "-c", "max_connections=300", "-c", "wal_level=replica", "-c", "hot_standby=on", "-c", "fsync=off")
 	n.proc.Stderr = n.log
 	if err := n.proc.Start(); err != nil {
 		return err

@@ -211,7 +211,7 @@ func (s *Server) start() error {
 		return err
 	}
 	var log bytes.Buffer
-	s.proc = run("postgres", "-D", data, "-k", dir, "-h", "127.0.0.1", "-p", fmt.Sprint(port), "-c", "shared_buffers=128MB")
+	s.proc = run("postgres", "-D", data, "-k", dir, "-h", "127.0.0.1", "-p", fmt.Sprint(port), "-c", "shared_buffers=128MB", "-c", "fsync=off") // tests kill processes, not the machine
 	s.proc.Stderr = &log
 	if err := s.proc.Start(); err != nil {
 		return err
