@@ -23,6 +23,16 @@ text/scrub.unescape:               part of EncodedTokens
 text/scrub.Replay:                 checks a list of events against input and output
 text/scrub.Steps:                  the steps of a profile in order, which the specification is held to
 
+# The lab measures or trains with them, and tests of the product use them.
+boundary/classify/local.New:         makes a model of trained weights
+boundary/classify/local.Reader.Next: reads the features on which a model is trained
+boundary/classify/local.Reader.Span: the place of a token in its text
+boundary/gateway.NewLines:           writes decisions as JSON lines
+boundary/gateway.Lines.Record:       part of NewLines
+model/counterfactual.Drive:          runs a plan whose answers are known
+model/counterfactual.Run.Turn:       the context of one turn of a recorded run
+text/scrub.Tokens:                   the list of control tokens
+
 # Tools of tests, and programs that write what is generated.
 app/apptest:              a running gateway for tests
 text/ucd.CCC:             the combining class, which tests of the tables and oracles compare

@@ -210,7 +210,9 @@ func TestFollowStdout(t *testing.T) {
 			t.Errorf("an output that was closed: %v", err)
 		}
 		var again syncBuffer
-		must(t, u.follow(&Follow{Stdout: &again}, func() bool { return strings.HasSuffix(grown, again.String()) && strings.HasSuffix(again.String(), grown[len(grown)-900:]) }))
+		must(t, u.follow(&Follow{Stdout: &again}, func() bool {
+			return strings.HasSuffix(grown, again.String()) && strings.HasSuffix(again.String(), grown[len(grown)-900:])
+		}))
 		if first, _, _ := strings.Cut(again.String(), "\n"); !strings.Contains(next.String(), first+"\n") {
 			t.Errorf("records between the two processes are missing: the second begins with %.40s", first)
 		}

@@ -19,7 +19,7 @@ type Progress struct {
 
 // NewProgress begins to tell of these targets on w.
 func NewProgress(w io.Writer, targets []*Target) *Progress {
-	p := &Progress{terminal.NewProgressOf(w, "verifying "+terminal.Plural(len(targets), "server")+" …"), map[string]string{}}
+	p := &Progress{terminal.NewProgress(w, "verifying "+terminal.Plural(len(targets), "server")+" …"), map[string]string{}}
 	for _, t := range targets {
 		p.titles[t.Name] = t.Title()
 	}

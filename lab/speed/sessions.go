@@ -252,7 +252,7 @@ func (o SessionsOptions) startWay(ctx context.Context, way, config string, serve
 		p, err = startWatched(ctx, o.Self(Role{Name: reverse, Upstream: servers[0].url}), nil, "", announce)
 		return p, "/", err
 	}
-	dir, err := os.MkdirTemp("", "pellucid-bench-")
+	dir, err := os.MkdirTemp("", "pellucid-lab-")
 	if err != nil {
 		return nil, "", fmt.Errorf("speed: %w", err)
 	}

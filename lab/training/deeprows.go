@@ -129,7 +129,7 @@ func deepTexts(o DeepOptions) (rows []deepRow, texts []string, err error) {
 	return rows, texts, nil
 }
 
-// An ownRow is one of 'pellucid-bench injections'.
+// An ownRow is one of 'pellucid-lab injections'.
 type ownRow struct{ ID, Kind, Family, Language, Group, Split, Author, Text string }
 
 func readOwn(path string, yield func(ownRow)) error {

@@ -14,15 +14,8 @@ type Progress struct {
 	prefix string
 }
 
-// NewProgress is for a verb that measures.
-func NewProgress(stderr io.Writer, verb string) *Progress {
-	p := NewProgressOf(stderr, verb+": measuring")
-	p.prefix = verb + ": "
-	return p
-}
-
-// NewProgressOf writes plain, once, where stderr is not a terminal.
-func NewProgressOf(stderr io.Writer, plain string) *Progress {
+// NewProgress writes plain, once, where stderr is not a terminal.
+func NewProgress(stderr io.Writer, plain string) *Progress {
 	if !IsTerminal(stderr) {
 		fmt.Fprintln(stderr, plain)
 		return &Progress{}

@@ -74,7 +74,8 @@ func (m *Model) slow(text string) Score {
 	var r Reader
 	for r.Reset(text); r.Next(); {
 		c.Add(&r)
-		t := token{0, r.Count, r.start, r.at}
+		start, end := r.Span()
+		t := token{0, r.Count, start, end}
 		for _, f := range r.Features[:r.Count] {
 			t.sum += int(m.weights[f])
 		}

@@ -49,7 +49,7 @@ func (c *compareCmd) Run(e *env) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	progress := terminal.NewProgress(e.Stderr, "compare")
+	progress := newProgress(e, "compare")
 	got, err := speed.Compare(ctx, speed.CompareOptions{There: strings.Fields(c.There), Here: here, Name: c.Name,
 		Rounds: c.Rounds, Slice: c.Slice, Progress: progress.Say})
 	progress.Done()

@@ -25,7 +25,7 @@ was missed, or there are no data.`
 }
 
 func (c *corporaCmd) Run(e *env) error {
-	progress := terminal.NewProgress(e.Stderr, "corpora")
+	progress := newProgress(e, "corpora")
 	report, err := residue.Measure(c.Data, progress.Say)
 	progress.Done()
 	if err != nil {

@@ -82,7 +82,7 @@ func (c *gatewayCmd) Run(e *env) error {
 	if c.Layers {
 		layers = speed.Layers()
 	}
-	progress := terminal.NewProgress(e.Stderr, "gateway")
+	progress := newProgress(e, "gateway")
 	report, err := speed.MeasureGateway(ctx, speed.GatewayOptions{
 		Self: func(r speed.Role) []string {
 			args := []string{exe, "gateway", "--play", r.Name}

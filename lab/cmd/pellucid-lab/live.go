@@ -16,7 +16,6 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/lab/guardlive"
-	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 type liveCmd struct {
@@ -81,7 +80,7 @@ func (c *liveCmd) Run(e *env) error {
 		defer f.Close()
 		lines = json.NewEncoder(f)
 	}
-	progress := terminal.NewProgress(e.Stderr, "live")
+	progress := newProgress(e, "live")
 	var unwritten error
 	o.Each = func(done, of int, r guardlive.Result) {
 		progress.Say(fmt.Sprintf("%d of %d, %s", done, of, r.Case.ID))

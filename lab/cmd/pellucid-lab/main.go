@@ -87,6 +87,19 @@ func report(e *env, err error) int {
 	return exit.Failed
 }
 
+// progress is one line on standard error that says how far a verb has come.
+type progress struct {
+	*terminal.Progress
+	verb string
+}
+
+func newProgress(e *env, verb string) progress {
+	return progress{terminal.NewProgress(e.Stderr, verb+": measuring"), verb}
+}
+
+// Say writes what over the line.
+func (p progress) Say(what string) { p.Progress.Say(p.verb + ": " + what) }
+
 type trainCmd struct {
 	Root  string `default:".." placeholder:"DIR" help:"Root of the repository (default ${default})."`
 	Write bool   `help:"Write the weights."`

@@ -33,7 +33,7 @@ func (c *scrubCmd) Validate() error {
 }
 
 func (c *scrubCmd) Run(e *env) error {
-	progress := terminal.NewProgress(e.Stderr, "scrub")
+	progress := newProgress(e, "scrub")
 	got, err := speed.Measure(speed.Options{
 		Rounds: c.Rounds,
 		Slice:  c.Slice,

@@ -53,7 +53,7 @@ func (c *sessionsCmd) Run(e *env) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	progress := terminal.NewProgress(e.Stderr, "sessions")
+	progress := newProgress(e, "sessions")
 	report, err := speed.MeasureSessions(ctx, speed.SessionsOptions{
 		Self: func(r speed.Role) []string {
 			return []string{exe, "sessions", "--play", r.Name, "--upstream", r.Upstream}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains the deep model on the rows that 'pellucid-bench deep-rows' has written.
+"""Trains the deep model on the rows that 'pellucid-lab deep-rows' has written.
 
     train.py --rows DIR --vectors FILE --out NET [--leave GROUPS] [--scores FILE]
 
