@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 
@@ -17,8 +18,15 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
+// baseline is the number of the first migration. A schema with a lower one is that of a build before it.
+const baseline = 100
+
+// ErrEarlier means that a build before the baseline has made the store.
+var ErrEarlier = errors.New("store: it is that of an earlier build: export its log with that build (pellucid ledger export), then move the store away")
+
 // migrate brings the schema up to date. A schema that is newer than this binary is left as it is:
 // the store is used if every step of it says that this binary can work with it, and refused otherwise.
+// One from before the baseline is refused.
 func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, dir string, opts ...goose.ProviderOption) error {
 	files, err := fs.Sub(migrations, "migrations/"+dir)
 	if err != nil {
@@ -32,6 +40,8 @@ func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, dir string,
 	switch {
 	case err != nil:
 		return err
+	case current > 0 && current < baseline:
+		return ErrEarlier
 	case current > target:
 		if compatible, err := readable(ctx, db, target); err != nil || compatible {
 			return err

@@ -74,14 +74,19 @@ func (s *Store) migrateSQLite(ctx context.Context) (err error) {
 	pause := backoff.Waits{First: 10 * time.Millisecond, Most: time.Second}
 	for try := 1; ; try++ {
 		err = migrate(ctx, s.write, goose.DialectSQLite3, "sqlite")
-		if err == nil || errors.Is(err, ground.ErrNewerSchema) || try == migrateTries || backoff.Sleep(ctx, pause.Next()) != nil {
+		if err == nil || unfit(err) || try == migrateTries || backoff.Sleep(ctx, pause.Next()) != nil {
 			return err
 		}
 	}
 }
 
+// unfit reports whether err says that this release cannot work with the schema of a store.
+func unfit(err error) bool {
+	return errors.Is(err, ground.ErrNewerSchema) || errors.Is(err, ErrEarlier)
+}
+
 func (s *Store) failOpen(ctx context.Context, err error) error {
-	if errors.Is(err, ground.ErrNewerSchema) {
+	if unfit(err) {
 		return fmt.Errorf("store: open: %w", err)
 	}
 	return s.fail(ctx, "open", err)

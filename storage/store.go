@@ -67,7 +67,8 @@ func (o Options) readers() int {
 // Open opens the store at where, and makes or migrates it as needed: a
 // "postgres://" or "postgresql://" URL, anything else the path of an SQLite file,
 // which must not be on a network file system. A store that a later release has
-// migrated is used if its schema says that this release can, and else refused with ground.ErrNewerSchema.
+// migrated is used if its schema says that this release can, and else refused with
+// ground.ErrNewerSchema; one of a build before the first schema is refused with ErrEarlier.
 func Open(ctx context.Context, where string, o Options) (*Store, error) {
 	opening := openSQLite
 	if IsPostgres(where) {

@@ -27,6 +27,9 @@ type Schema struct {
 	Readable bool
 }
 
+// Earlier reports whether a build before the first schema of this release has made the store.
+func (s Schema) Earlier() bool { return s.Current > 0 && s.Current < baseline }
+
 // IsPostgres reports whether where is a URL and not the path of a file.
 func IsPostgres(where string) bool {
 	return strings.HasPrefix(where, "postgres://") || strings.HasPrefix(where, "postgresql://")

@@ -33,13 +33,13 @@ func Find(ctx context.Context, l *storage.Ledger, dir *state.Dir, id ledger.ID) 
 		if err := seq.Flush(ctx); err != nil && !errors.Is(err, sequence.ErrNoKey) && !errors.Is(err, sequence.ErrNoLog) {
 			return e, err
 		}
+		n, waiting := l.Waiting(ctx, 1) // first: another process may add the records in between
 		if e, err = l.Get(ctx, id); !errors.Is(err, ledger.ErrNotFound) {
 			return e, err
 		}
-		n, err := l.Waiting(ctx, 1)
 		switch {
-		case err != nil:
-			return e, err
+		case waiting != nil:
+			return e, waiting
 		case n == 0:
 			return e, errNoRecord
 		case time.Now().After(end):

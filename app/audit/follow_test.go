@@ -288,10 +288,19 @@ func TestFollowAlone(t *testing.T) {
 	}))
 	held, err = dir.Lock("export.json.lock")
 	must(t, err)
-	defer held.Close()
+	var waits syncBuffer
 	must(t, u.log(func(_ context.Context, l *storage.Ledger, dir *state.Dir) error {
 		ctx, stop := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- (&Follow{Stdout: &out, Log: slog.New(slog.NewTextHandler(&waits, nil))}).Run(ctx, l, dir)
+		}()
+		waittest.Until(t, "it waits", func() bool { return strings.Contains(waits.String(), "another process exports") })
 		stop()
-		return (&Follow{Stdout: &out, Log: slog.New(slog.DiscardHandler)}).Run(ctx, l, dir) // ends although it waits
+		return <-ended // although it waits
 	}))
+	must(t, held.Close())
+	held, err = dir.Lock("export.json.lock") // once the one that waited has let it go
+	must(t, err)
+	must(t, held.Close())
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes attestations of published fact checks, one JSON line each, for `pellucid ground import`.
 
-    pellucid attest keygen > checker.key
+    pellucid keys new attestation --out checker.key
     claimreview.py --key checker.key feed.json | pellucid ground import
 
 The feed is schema.org ClaimReview as JSON-LD (one, a list, a graph or a feed), or an answer of Google's Fact Check
@@ -81,7 +81,7 @@ def attestation(review, domain):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--key", required=True, help="file of your key, as `pellucid attest keygen` writes it")
+    p.add_argument("--key", required=True, help="file of your key, as `pellucid keys new attestation` writes it")
     p.add_argument("--domain", default="journalism-default", help="consensus domain (default: %(default)s)")
     p.add_argument("feed", nargs="?", type=argparse.FileType("rb"), default=sys.stdin.buffer)
     a = p.parse_args()

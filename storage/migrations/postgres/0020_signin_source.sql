@@ -1,6 +1,0 @@
--- +goose Up
--- What of the configuration has accepted a person who has signed in to the console.
-ALTER TABLE signins ADD COLUMN source BYTEA DEFAULT '' NOT NULL;
--- When a session ends that is not used again.
-ALTER TABLE signins ADD COLUMN ends text COLLATE "C" DEFAULT '' NOT NULL;
-INSERT INTO schema_steps (version, oldest) VALUES (20, 12);

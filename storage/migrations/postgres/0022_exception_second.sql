@@ -1,5 +1,0 @@
--- +goose Up
--- The second person of an exception, and for how long a proposed one will last, in seconds. A proposed one has no end.
-ALTER TABLE exceptions ADD COLUMN second text COLLATE "C" DEFAULT '' NOT NULL;
-ALTER TABLE exceptions ADD COLUMN keep BIGINT DEFAULT 0 NOT NULL;
-INSERT INTO schema_steps (version, oldest) VALUES (22, 12);
