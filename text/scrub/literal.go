@@ -121,12 +121,12 @@ func (m *matcher) findLiterals(s string) {
 // takeLiteral acts on x, which stands at s[at], and reports whether nothing else can begin
 // within it. What is defused stays, and may be the beginning of another.
 func (m *matcher) takeLiteral(s string, at, n int, x spelling) bool {
-	h := hit{tok: x.tok, start: uint32(at), end: uint32(at + n), plain: s[at:at+n] == x.text}
-	flat := withoutBreaks(s[at : at+n])
-	if flat != x.text && isASCII(flat) && len(flat) == len(x.syms) && !oddCase(flat) {
-		return true // of another case: no tokenizer knows it
+	h := hit{tok: x.tok, start: uint32(at), end: uint32(at + n)}
+	how := m.spelledHow(&h, len(x.syms))
+	if how == otherwise {
+		return true
 	}
-	if h.left = m.keeps(h, h.plain); !h.left {
+	if h.left = h.encoded || m.keeps(h, how == toTheLetter); !h.left {
 		m.actLate(ControlToken, at, at+n, h.plain && !touched(m.changed, at, at+n))
 	}
 	m.hits = append(m.hits, h)

@@ -216,12 +216,16 @@ func dereferenced(s string) *reading {
 	b, from := make([]byte, 0, len(s)), make([]int32, 0, len(s)+1)
 	for i := 0; i < len(s); {
 		n, before := 1, len(b)
-		if s[i] != '&' {
-			b = append(b, s[i])
-		} else if r, w := reference(s[i:]); w > 0 {
+		r, w := rune(0), 0
+		if s[i] == '&' {
+			if r, w = reference(s[i:]); w == 0 {
+				r, w = bareAngle(s[i:])
+			}
+		}
+		if w > 0 {
 			b, n = utf8.AppendRune(b, r), w
 		} else {
-			b = append(b, '&')
+			b = append(b, s[i])
 		}
 		for range len(b) - before {
 			from = append(from, int32(i))

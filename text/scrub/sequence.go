@@ -154,7 +154,7 @@ func (m *matcher) resolve(s string) {
 	})
 	for i := range m.hits {
 		switch h := &m.hits[i]; {
-		case h.left && !h.inCode && h.tok.Unless && !h.spared && (len(m.seams) == 0 || m.crosses(int(h.start), int(h.end))):
+		case h.left && !h.encoded && !h.inCode && h.tok.Unless && !h.spared && (len(m.seams) == 0 || m.crosses(int(h.start), int(h.end))):
 			m.actLate(ControlToken, int(h.start), int(h.end), h.plain)
 		case h.left:
 			m.left(AmbiguousToken, h.start, h.end)
@@ -226,8 +226,8 @@ func (m *matcher) run(s string, i int, seq tokenRow, spare bool) {
 	}
 	for n, e := range seq {
 		if w := words[n]; members[n] < 0 {
-			if !spare && e.claimsRole() {
-				m.actLate(RoleMarker, w[0], w[1], s[w[0]:w[1]] == e.word.text)
+			if got := s[w[0]:w[1]]; !spare && e.claimsRole() && !m.isEncoded(got, e.word.text) {
+				m.actLate(RoleMarker, w[0], w[1], narrowColon(withoutBreaks(got)) == narrowColon(e.word.text))
 			}
 			continue
 		}
@@ -235,7 +235,7 @@ func (m *matcher) run(s string, i int, seq tokenRow, spare bool) {
 		if h.spared = h.spared || spare && h.tok.Unless; spare {
 			continue
 		}
-		if h.left {
+		if h.left && !h.encoded {
 			h.left = false
 			class := ControlToken
 			if h.tok.kind == asHeading || h.tok.kind == asLine {
