@@ -59,7 +59,7 @@ func (w *walker) clean(v strictjson.Value, with *scrub.Scrubber) {
 	w.noteEvents()
 	if clean := w.res.Clean.String(); blob.HasDataScheme(clean) {
 		safe := w.dataURI(clean, with)
-		w.scrubs.again(with).Scrub(safe, &w.res)
+		with.ScrubAgain(safe, nil, &w.res)
 		if safe != clean {
 			w.changed = true
 			w.noteCut(len(safe))

@@ -168,7 +168,7 @@ func (m *matcher) decide(c Class, h hit, exact bool) bool {
 	case h.encoded || m.keeps(h, exact):
 		h.left = true
 		m.hits = append(m.hits, h)
-	case m.defuses && h.plain && !changed:
+	case m.defuses && h.plain && !changed && !m.crosses(int(h.start), int(h.end)):
 		m.hits = append(m.hits, h)
 		m.plain = append(m.plain, Edit{Class: c, Start: int(h.start), End: int(h.end)})
 		m.count++
@@ -261,13 +261,13 @@ func (m *matcher) cut(c Class, h hit) {
 // actLate defuses [start, end), which was found once the text had been read, or removes it
 // where it is not spelled plainly.
 func (m *matcher) actLate(c Class, start, end int, plain bool) {
-	if plain && m.defuses {
+	if len(m.seams) > 0 {
+		c = SplitToken
+	}
+	if plain && m.defuses && !m.crosses(start, end) {
 		m.plain = append(m.plain, Edit{Class: c, Start: start, End: end})
 		m.count++
 		return
-	}
-	if len(m.seams) > 0 {
-		c = SplitToken
 	}
 	m.late = append(m.late, Edit{Class: c, Start: start, End: end})
 }
