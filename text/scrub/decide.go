@@ -131,6 +131,9 @@ func (m *matcher) isPlain(tok *Token, got, s string) bool {
 		hashes, spells := strings.CutSuffix(got, strings.TrimPrefix(tok.Text, "### "))
 		return spells && strings.Trim(hashes, "# \t\r\n") == ""
 	}
+	if got == tok.Text {
+		return true
+	}
 	_, ok := m.table.plainForm(s, 0)
 	return ok
 }

@@ -54,6 +54,8 @@ func TestCodedReferences(t *testing.T) {
 		{strings.Repeat("<mo>&#x2061;</mo><mo>&#x2062;</mo>", 9), strings.Repeat("<mo>&#x2061;</mo><mo>&#x2062;</mo>", 9)},
 		{"Invoice " + strings.Repeat("&nbsp;&zwnj;", 60), "Invoice " + strings.Repeat("&nbsp;&zwnj;", 60)},
 		{"<p>&nbsp;&shy;&zwnj;&zwj;&lrm;&rlm;</p>", "<p>&nbsp;&shy;&zwnj;&zwj;&lrm;&rlm;</p>"},
+		{"a" + strings.Repeat("&#8203;&zwnj;", 30) + "b", "ab"},
+		{"1" + strings.Repeat("&#12;", 40) + "2" + strings.Repeat("&#x202e;", 7), "1\n2"},
 		{"1&#31;&#30;&#31;&#30;&#31;&#31;&#31;2", "1 2"},
 	} {
 		out, r := clean(t, s, c.in)

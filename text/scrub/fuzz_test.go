@@ -78,7 +78,7 @@ func literally(s *Scrubber, in string, r *Result) int {
 	for before := ""; passes == 0 || before != p.text && passes < 100; passes++ {
 		before, p.again = p.text, false
 		// Nothing is known about the text, so everything may be in it.
-		p.facts = facts{true, true, true, true, true, true, true, true, true}
+		p.facts = facts{surveyed, true, true, true, true, true, true, true, true, true}
 		p.blunt = passes >= maxPasses
 		for i := range s.steps {
 			p.apply(&s.steps[i])

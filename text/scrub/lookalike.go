@@ -72,8 +72,8 @@ func mixedLetter(s string) int {
 			}
 		}
 		wide := w & highs
-		if wide == highs && before&2 == 0 {
-			before = 1
+		if w&(0x40*ones)&^(wide>>1) == 0 && before&2 == 0 {
+			before = wide >> 63 // no ASCII letter
 			continue
 		}
 		low := (w | 0x20*ones) &^ highs

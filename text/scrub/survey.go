@@ -10,6 +10,7 @@ import (
 
 // facts say which steps have something to do. They err on the side of work.
 type facts struct {
+	seen      ucd.Prop
 	illFormed bool
 	hidden    bool // a hidden character or a control
 	nfkc      bool // not known to be in NFKC
@@ -71,6 +72,7 @@ func survey(s string, r *Result) facts {
 		mask &^= p &^ ucd.Flagged
 	}
 	return facts{
+		seen:      seen,
 		imitated:  imitated,
 		illFormed: seen&ucd.IllFormed != 0,
 		hidden:    seen&ucd.Hidden != 0,

@@ -84,7 +84,7 @@ func (p *pass) match() *matcher {
 	m.changed = p.r.Edits
 	m.seams = p.seams()
 	m.narrow = p.policy.Profile == Faithful
-	m.opener = p.facts.opener
+	m.seen = p.facts.seen
 	m.defuses = p.action == DefuseTokens
 	m.find(p.text)
 	return m

@@ -183,6 +183,9 @@ func partsWords(s string, at, end int) bool {
 	}
 	before, _ := utf8.DecodeLastRuneInString(s[:at])
 	after, _, _ := ucd.Decode(s[end:])
+	if before < 0x300 && after < 0x300 {
+		return false
+	}
 	return visible(0, ucd.Of(before)) && visible(0, ucd.Of(after)) && before != '\n' && after != '\n' &&
 		(ucd.Extensions(before).And(spaceless).Len() > 0 || ucd.Extensions(after).And(spaceless).Len() > 0)
 }
