@@ -207,9 +207,17 @@ func thinMarks(p *pass) {
 		if marks > maxMarks-maxBaseMarks {
 			p.thinRun(at, end)
 		}
+		if marks > writtenMarks && !p.r.Has(CombiningFlood) {
+			from, to := sourceOf(p.r.Edits, at, end)
+			p.r.note(CombiningFlood, from, to)
+		}
 		i = max(end, at+w)
 	}
 }
+
+// writtenMarks is how many non-starters a language puts on one letter: Hebrew with its points and a
+// trope sign has five.
+const writtenMarks = 5
 
 // thinRun takes the run of non-starters s[at:end].
 func (p *pass) thinRun(at, end int) {

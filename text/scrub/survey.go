@@ -126,6 +126,9 @@ func plain(s string, limit int, t *TokenTable) bool {
 	} else if strings.Contains(s, armourBegin) {
 		return false
 	}
-	at, _ := longRow(s, rows)
+	if at, _ := longRow(s, rows); at >= 0 || strings.IndexByte(s, '\\') >= 0 && escapesTags(s) {
+		return false
+	}
+	at, _ := blankShare(s)
 	return at < 0
 }
