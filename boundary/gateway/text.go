@@ -231,7 +231,7 @@ func (w *walker) name(v strictjson.Value) finding.Code {
 	} else {
 		w.scrubCounted(s, w.strict)
 	}
-	if w.res.Changed() || strings.ContainsAny(s, layout) || w.speaks(s) {
+	if w.isOddName(s) {
 		w.noteEvents()
 		return finding.RefusedName
 	}

@@ -402,7 +402,7 @@ func (w *walker) member(name, v strictjson.Value, rest mcpmsg.Treatment) {
 	code, words := w.name(name), w.words
 	switch {
 	case code != ok:
-	case w.normalises && w.normalName(name.Text()) != name.Text():
+	case w.normalises && w.cleanName(name.Text()) != name.Text():
 		code = finding.RefusedName // it could become a name of the protocol
 	case isOurs(name):
 		code = finding.ForgedProvenance
@@ -443,18 +443,18 @@ func (w *walker) data(v strictjson.Value, with *scrub.Scrubber) finding.Code {
 			n++
 		}
 	case '{':
-		names := normalNames{object: v}
+		names := memberNames{object: v}
 		for name, value := range v.Members() {
 			w.path = append(w.path, step{ordinal: n})
-			code := w.name(name)
+			code := names.renameIfOdd(w, name)
+			if code == ok && isOurs(name) {
+				code = finding.ForgedProvenance
+			}
 			switch {
 			case code != ok:
-			case w.normalises && !names.rename(w, name):
 				w.edits.Remove(value)
-				w.giveUp(finding.RefusedName)
-			case isOurs(name):
-				w.edits.Remove(value)
-				w.giveUp(finding.ForgedProvenance)
+				w.giveUp(code)
+				code = ok
 			case string(nameBytes(name)) == "_meta":
 				code = w.meta(value)
 			default:

@@ -16,7 +16,11 @@ func TestEscapesInJSON(t *testing.T) {
 		{`["a\ufe01\udb40\uddfe"]`, `["a"]`},
 		{`{"a":"x\u001b[8mhidden\u001b[0m y\u001b"}`, `{"a":"xhidden y "}`},
 		{`{"a":"1\u001b[2;1H2\u009b1C3"}`, `{"a":"1 2 3"}`},
-		{`{"a\u200b":1}`, `{"a":1}`},
+		{`{"a\u200b":1,"\u202e":2}`, `{"a\u200b":1,"":2}`},
+		{`{"sep":"\u200b","re":"[\u200B-\u200D\uFEFF]","wj":"x\u2060y"}`, `{"sep":"\u200b","re":"[\u200B-\u200D\uFEFF]","wj":"x\u2060y"}`},
+		{`{"a":"\u200b\u200c\u200b","b":"\u200b"}`, `{"a":"","b":"\u200b"}`},
+		{`["` + strings.Repeat(`a\u200bb\u200c`, 12) + `"]`, `["` + strings.Repeat(`ab`, 12) + `"]`},
+		{`["\udb40\udc73"]`, `[""]`},
 		{`{"a":"\u0000\u0007\n\u2028\u0085"}`, `{"a":"\u0000\u0007\n\u2028\u0085"}`},
 		{`{"a":"\ud83d\udc69\u200d\ud83d\udcbb \u2764\ufe0f"}`, `{"a":"\ud83d\udc69\u200d\ud83d\udcbb \u2764\ufe0f"}`},
 		{`{"a":"\u0645\u06cc\u200c\u062e"}`, `{"a":"\u0645\u06cc\u200c\u062e"}`},
@@ -34,6 +38,12 @@ func TestEscapesInJSON(t *testing.T) {
 		if out != c.want || !Replay(c.in, out, r.Edits) {
 			t.Errorf("%s -> %s, want %s", c.in, out, c.want)
 		}
+	}
+	if _, r := clean(t, s, `{"sep":"\u200b"}`); !r.Has(ZeroWidth) {
+		t.Errorf("an escape that stays is not noted: %+v", r.Notes)
+	}
+	if out, _ := clean(t, compile(t, Policy{}), `{"sep":"\u200b"}`); out != `{"sep":""}` {
+		t.Errorf("mcp: %s", out)
 	}
 	if out, _ := clean(t, compile(t, Policy{}), `{"a":"\u0645\u06cc\u200c\u062e\u0000"}`); out != `{"a":"\u0645\u06cc\u062e\u0000"}` {
 		t.Errorf("mcp: %s", out)

@@ -101,6 +101,7 @@ func fixPoint(s *Scrubber, out string, again *Result) bool {
 
 func FuzzScrub(f *testing.F) {
 	addSeeds(f)
+	f.Add("-----BEGIN C2PA MANIFEST-----END C2PA MANIFEST-----\n")
 	f.Add("\xf0\x9f\x910\u200d\U0001f469\u200d\U0001f46700000000")
 	var scrubbers []*Scrubber
 	for _, p := range policies {
