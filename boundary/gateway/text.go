@@ -120,12 +120,7 @@ func (w *walker) repeats(name string) bool {
 		}
 		return false
 	}
-	visible := strings.Map(func(r rune) rune {
-		if ucd.Of(r)&ucd.Hidden != 0 {
-			return -1
-		}
-		return r
-	}, name)
+	visible := visibleName(name)
 	if w.names[visible] == name {
 		return true
 	}

@@ -42,6 +42,7 @@ type walker struct {
 	evidence ID
 	digests  bool // of delivered texts are wanted
 
+	inSchema   bool // the walker stands in a schema
 	normalises bool // text is under the profile mcp, so that names of members are too
 
 	approvedPage bool // contents hold an app that was approved: its page passes as it is
@@ -110,7 +111,7 @@ func (w *walker) reset() {
 	w.pieces, w.told, w.unit, w.refused = w.pieces[:0], 0, unit{}, ok
 	clear(w.answer)
 	w.answer, w.answerCut, w.grounded = w.answer[:0], frame.Cut{}, false
-	w.inspected, w.edited, w.approvedPage = 0, false, false
+	w.inspected, w.edited, w.approvedPage, w.inSchema = 0, false, false, false
 	w.cut, w.lastCut = frame.Cut{}, frame.Cut{}
 	w.placing.reset()
 	w.credentials = w.credentials[:0]
@@ -314,6 +315,8 @@ func (w *walker) value(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code
 	case mcpmsg.Data:
 		return w.whole(v, w.text)
 	case mcpmsg.Schema:
+		w.inSchema = true
+		defer func() { w.inSchema = false }()
 		return w.whole(v, w.keep)
 	case mcpmsg.Meta:
 		words := w.words
@@ -395,8 +398,9 @@ func (w *walker) whole(v strictjson.Value, with *scrub.Scrubber) finding.Code {
 // member treats a member that nobody named; if it must be refused it is left out.
 func (w *walker) member(name, v strictjson.Value, rest mcpmsg.Treatment) {
 	with := w.text
-	if rest == mcpmsg.Schema {
+	if w.inSchema = rest == mcpmsg.Schema; w.inSchema {
 		with = w.keep
+		defer func() { w.inSchema = false }()
 	}
 	told := w.told
 	code, words := w.name(name), w.words
@@ -446,15 +450,20 @@ func (w *walker) data(v strictjson.Value, with *scrub.Scrubber) finding.Code {
 		names := memberNames{object: v}
 		for name, value := range v.Members() {
 			w.path = append(w.path, step{ordinal: n})
-			code := names.renameIfOdd(w, name)
-			if code == ok && isOurs(name) {
-				code = finding.ForgedProvenance
+			code := w.name(name)
+			mayRename := !w.inSchema // of which a client uses the names as they are
+			if mayRename && (code != ok || w.normalises) {
+				code = names.rename(w, name, code)
 			}
 			switch {
+			case code != ok && !mayRename:
 			case code != ok:
 				w.edits.Remove(value)
 				w.giveUp(code)
 				code = ok
+			case isOurs(name):
+				w.edits.Remove(value)
+				w.giveUp(finding.ForgedProvenance)
 			case string(nameBytes(name)) == "_meta":
 				code = w.meta(value)
 			default:
