@@ -73,12 +73,12 @@ const (
 	maxRounds = 16
 )
 
-// say adds a clean text to the sequence.
-func (w *walker) say(v strictjson.Value, in tracks, kind pieceKind, with *scrub.Scrubber) {
-	w.tell(piece{value: v, text: w.res.Clean.String(), in: in, kind: kind, with: with, first: kind == pieceFramed && w.first, cut: w.cut})
+// addText adds a clean text to the sequence.
+func (w *walker) addText(v strictjson.Value, in tracks, kind pieceKind, with *scrub.Scrubber) {
+	w.addPiece(piece{value: v, text: w.res.Clean.String(), in: in, kind: kind, with: with, first: kind == pieceFramed && w.first, cut: w.cut})
 }
 
-func (w *walker) tell(p piece) {
+func (w *walker) addPiece(p piece) {
 	if p.text == "" && p.kind != pieceFramed {
 		return
 	}
@@ -273,7 +273,7 @@ func (w *walker) cutAll(cuts []cut) {
 		case p.kind == pieceName && free:
 		case p.kind == pieceBlob:
 			w.replace(p.value, "")
-			w.note(finding.SplitAcrossBlocks, 1, nil)
+			w.addFinding(finding.SplitAcrossBlocks, 1, nil)
 			p.text = ""
 		case p.kind == pieceName:
 			w.refused = finding.SplitAcrossBlocks
@@ -312,7 +312,7 @@ func (w *walker) cutText(p *piece, spans []scrub.Span) {
 	if p.answer >= 0 {
 		w.answer[p.answer] = p.text
 	}
-	w.note(finding.SplitAcrossBlocks, 1, nil)
+	w.addFinding(finding.SplitAcrossBlocks, 1, nil)
 	text := w.unframed()
 	digest := frame.DigestOf(text)
 	if p.kind == pieceFramed {

@@ -53,7 +53,7 @@ func (w *walker) clean(v strictjson.Value, with *scrub.Scrubber) {
 	w.noteCut(len(text))
 	if v.Mended() {
 		w.edited = true
-		w.note(finding.SurrogateMended, 1, nil)
+		w.addFinding(finding.SurrogateMended, 1, nil)
 	}
 	w.changed = w.res.Changed()
 	w.noteEvents()
@@ -175,7 +175,7 @@ func (w *walker) frame(clean scrub.Clean, form frame.Form) (string, frame.Sealed
 func (w *walker) noteLookalikes(sealed frame.Sealed) {
 	if sealed.Neutralised > 0 {
 		w.edited = true
-		w.note(finding.FenceLookalike, sealed.Neutralised, nil)
+		w.addFinding(finding.FenceLookalike, sealed.Neutralised, nil)
 	}
 }
 

@@ -239,7 +239,7 @@ func (w *walker) list(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code 
 	n, cut := 0, 0
 	defer func(outer unit) { w.unit = outer }(w.unit)
 	for e := range v.Elements() {
-		if isBlocks(f) && w.full() {
+		if isBlocks(f) && w.hasNoRoom() {
 			w.cutBlocks(v, e, n)
 			break
 		}
@@ -301,7 +301,7 @@ func (w *walker) giveUpAll(code finding.Code) {
 func (w *walker) leftOut(code finding.Code, n int) {
 	w.edited = true
 	w.withheld = addCount(w.withheld, code, n)
-	w.note(code, n, nil)
+	w.addFinding(code, n, nil)
 }
 
 func (w *walker) value(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code {
@@ -353,13 +353,13 @@ func (w *walker) value(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code
 		if framed {
 			kind = pieceFramed
 		}
-		w.say(v, ofText(f), kind, w.text)
+		w.addText(v, ofText(f), kind, w.text)
 		return ok
 	}
 	switch f.Treat {
 	case mcpmsg.Definition:
 		w.scrub(v, w.keep)
-		w.say(v, ofText(f), pieceText, w.keep)
+		w.addText(v, ofText(f), pieceText, w.keep)
 	case mcpmsg.Link:
 		return w.link(v)
 	case mcpmsg.Name:
@@ -368,7 +368,7 @@ func (w *walker) value(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code
 			return finding.Denied
 		}
 		if code == ok && f.Name == "name" {
-			w.tell(piece{value: v, text: v.Text(), in: named, kind: pieceName})
+			w.addPiece(piece{value: v, text: v.Text(), in: named, kind: pieceName})
 		}
 		return code
 	case mcpmsg.Blob:
@@ -380,7 +380,7 @@ func (w *walker) value(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code
 		w.skip(finding.Opaque)
 	default:
 		w.scrub(v, w.text)
-		w.say(v, ofText(f), pieceText, w.text)
+		w.addText(v, ofText(f), pieceText, w.text)
 	}
 	return ok
 }
@@ -398,9 +398,10 @@ func (w *walker) whole(v strictjson.Value, with *scrub.Scrubber) finding.Code {
 // member treats a member that nobody named; if it must be refused it is left out.
 func (w *walker) member(name, v strictjson.Value, rest mcpmsg.Treatment) {
 	with := w.text
-	if w.inSchema = rest == mcpmsg.Schema; w.inSchema {
+	if rest == mcpmsg.Schema {
 		with = w.keep
-		defer func() { w.inSchema = false }()
+		defer func(outer bool) { w.inSchema = outer }(w.inSchema)
+		w.inSchema = true
 	}
 	told := w.told
 	code, words := w.name(name), w.words
@@ -435,7 +436,7 @@ func (w *walker) data(v strictjson.Value, with *scrub.Scrubber) finding.Code {
 	case '"':
 		w.words++
 		w.scrub(v, with)
-		w.say(v, all, pieceText, with)
+		w.addText(v, all, pieceText, with)
 	case '[':
 		for e := range v.Elements() {
 			w.path = append(w.path, step{ordinal: n, element: true})

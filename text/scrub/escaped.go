@@ -50,7 +50,7 @@ func (d *reading) unescaped(at, end int) *reading {
 }
 
 // jsonEscape returns what the escape at the start of s stands for, with both halves of a
-// surrogate pair, and its length; 0 if there is none.
+// surrogate pair, and its length; 0 if s begins with no escape.
 func jsonEscape(s string) (r rune, n int) {
 	if s[0] != '\\' || len(s) < 2 {
 		return 0, 0
@@ -149,7 +149,7 @@ func (p *pass) keepLoneEscapes(gone []removal) []removal {
 	for _, x := range lone {
 		if p.first {
 			from, to := sourceOf(p.r.Edits, x.at, x.end)
-			p.r.note(x.class, from, to)
+			p.r.addNote(x.class, from, to)
 		}
 	}
 	return others

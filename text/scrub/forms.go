@@ -254,7 +254,7 @@ func endsWithMarked(s, text string) bool {
 
 // Restore takes one level of defusing from every control token of s, and returns how many
 // there were. It is the inverse of defusing, which needs no memory, and takes linear time. It
-// returns s itself, and allocates nothing, where there is none. spec: scrub/4.8
+// returns s itself, and allocates nothing, where nothing is defused. spec: scrub/4.8
 func (t *TokenTable) Restore(s string) (restored string, n int) {
 	var b []byte
 	done := 0

@@ -163,7 +163,7 @@ func (ed *editor) noteNormal(prop ucd.Prop, start, end, at int) {
 	if prop&ucd.Lossy != 0 {
 		ed.noteApart(NFKCLossy, start, end, at)
 	} else {
-		ed.note(NFKC, start, end, at)
+		ed.recordEdit(NFKC, start, end, at)
 	}
 }
 
@@ -209,7 +209,7 @@ func thinMarks(p *pass) {
 		}
 		if marks > writtenMarks && !p.r.Has(CombiningFlood) {
 			from, to := sourceOf(p.r.Edits, at, end)
-			p.r.note(CombiningFlood, from, to)
+			p.r.addNote(CombiningFlood, from, to)
 		}
 		i = max(end, at+w)
 	}

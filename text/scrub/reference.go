@@ -228,7 +228,7 @@ type referenceRow struct {
 	g     spacer
 }
 
-// dropRow removes a row that is so long that none of it is of use, unless it is what fills a line. It reports
+// dropRow removes a row that is too long for its characters to be of use, unless it is what fills a line. It reports
 // whether the text has changed.
 func (p *pass) dropRow(row *referenceRow) bool {
 	if !p.blunt && row.n > longestUse && (row.mixed || !fillsLine(row.last)) {

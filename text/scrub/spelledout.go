@@ -15,15 +15,15 @@ func (p *pass) noteSpelledOut() {
 	}
 	if strings.IndexByte(s, "\u2010"[0]) >= 0 {
 		if at := strings.Index(s, "\u241b["[1:]); at > 0 { // its first byte is one of many characters
-			p.r.note(AnsiEscape, at-1, at+len("\u241b[")-1)
+			p.r.addNote(AnsiEscape, at-1, at+len("\u241b[")-1)
 		}
 		if at := hyphenCode(s); at >= 0 {
-			p.r.note(Confusable, at, at+len("\u2010"))
+			p.r.addNote(Confusable, at, at+len("\u2010"))
 		}
 	}
 	if strings.IndexByte(s, '\\') >= 0 && escapesTags(s) {
 		at := tagEscape(s, 0)
-		p.r.note(Tag, at, at+1)
+		p.r.addNote(Tag, at, at+1)
 	}
 	p.noteUnseenRole()
 }
@@ -39,7 +39,7 @@ func nextString(s, x string, from int) int {
 const manyHyphens = 8
 
 // hyphenCode returns where two hyphens that are not ASCII stand in a row, which typography never has, or
-// the first of many of both kinds; -1 if there are none.
+// the first of many of both kinds; -1 if not found.
 func hyphenCode(s string) int {
 	var counts [2]int
 	for kind, last := range [...]byte{0x90, 0x91} {
@@ -77,7 +77,7 @@ func (p *pass) noteSelectors() {
 		}
 		n := counts[base]
 		if n[r-vs15]++; min(n[0], n[1]) >= manySelectors {
-			p.r.note(VariationSelector, x.at, x.end)
+			p.r.addNote(VariationSelector, x.at, x.end)
 			return
 		}
 	}
@@ -101,7 +101,7 @@ func escapesTags(s string) bool {
 }
 
 // tagEscape returns where the next escape of a tag character stands at or behind s[from], in the form of Python, C and
-// Go or in that of JavaScript and Rust; -1 if there is none.
+// Go or in that of JavaScript and Rust; -1 if not found.
 func tagEscape(s string, from int) int {
 	for _, form := range [...]string{`\U000E00`, `\U000e00`, `\u{E00`, `\u{e00`} {
 		if at := nextString(s, form, from); at >= 0 {
@@ -128,7 +128,7 @@ func (p *pass) noteUnseenRole() {
 		for _, word := range roleWords {
 			start := at - len(word)
 			if start > 0 && strings.EqualFold(s[start:at], word) && unseen(strings.TrimRight(s[max(0, start-256):start], " \t\n")) {
-				p.r.note(RoleMarker, start, at+1)
+				p.r.addNote(RoleMarker, start, at+1)
 				return
 			}
 		}

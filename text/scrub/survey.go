@@ -48,7 +48,7 @@ func survey(s string, r *Result) facts {
 		if r != nil {
 			if p&ucd.Flagged != 0 {
 				c, _, _ := ucd.Decode(s[at:])
-				r.note(keptClass(c), at, i)
+				r.addNote(keptClass(c), at, i)
 			}
 			if p&ucd.Confusable != 0 {
 				if seen&p == p&^ucd.Flagged && isPunctuation(s[at:i]) {
@@ -59,7 +59,7 @@ func survey(s string, r *Result) facts {
 				case imitates(c):
 					imitated = true // and noteLookalike looks for all
 				case isSyntaxDouble(c) && !imitated && !r.Has(Confusable):
-					r.note(Confusable, at, i)
+					r.addNote(Confusable, at, i)
 					fallthrough
 				default:
 					seen |= p

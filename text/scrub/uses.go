@@ -312,7 +312,7 @@ func (f *faithful) isolated(s string, at int) bool {
 type isolate struct {
 	at      int
 	opener  rune
-	first   rune // the opener that the first strong character asks for: lri, rli; 0: no strong character yet
+	first   rune // the opener that the first strong character asks for: lri or rli
 	visible bool // there is something between the two
 	right   bool // of right-to-left text
 }

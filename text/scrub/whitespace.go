@@ -19,7 +19,7 @@ var (
 	descriptionRows = rowLimits{128, 32}
 )
 
-// longRow returns the first such row of s that has text behind it; at is -1 if there is none.
+// longRow returns the first such row of s that has text behind it; at is -1 if not found.
 // It looks at the bytes of s in steps that no such row is shorter than. spec: scrub/3.13
 func longRow(s string, limits rowLimits) (at, end int) {
 	step := min(limits.blanks, limits.lines)
@@ -122,7 +122,7 @@ const (
 )
 
 // oddSpaces returns the first row of s, or all of s, that carries a message in its spaces; at is
-// -1 if there is none. It looks for U+00A0 and for what begins with the byte E2: no row is
+// -1 if not found. It looks for U+00A0 and for what begins with the byte E2: no row is
 // without one of them. spec: scrub/3.13
 func oddSpaces(s string) (at, end int) {
 	if !holdsWideSpace(s) {
@@ -232,6 +232,6 @@ func (p *pass) noteWhiteSpace() {
 		at, end = oddSpaces(p.text)
 	}
 	if at >= 0 {
-		p.r.note(OddWhiteSpace, at, end)
+		p.r.addNote(OddWhiteSpace, at, end)
 	}
 }
