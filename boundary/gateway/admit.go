@@ -96,7 +96,7 @@ func (c *cutter) page(method, member string, root strictjson.Value) {
 		it, named := surface.EntryItem(method, entry)
 		admitted := named && c.admission.Admits(it)
 		if named {
-			c.seen.note(it, admitted)
+			c.seen.setShown(it, admitted)
 		}
 		if !admitted {
 			c.remove(entry)
@@ -263,7 +263,7 @@ type unapproved struct {
 // may have is never listed honestly.
 const maxUnapproved = 10_000
 
-func (u *unapproved) note(it surface.Item, admitted bool) {
+func (u *unapproved) setShown(it surface.Item, admitted bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if admitted {
@@ -308,9 +308,9 @@ func (u *unapproved) templates(a Admission) (list []string) {
 	return list
 }
 
-// withheld reports whether the client asks for what it may not know of. What was approved
+// mayNotKnow reports whether the client asks for what it may not know of. What was approved
 // a moment ago counts.
-func (r *relay) withheld(ctx context.Context, k *call) bool {
+func (r *relay) mayNotKnow(ctx context.Context, k *call) bool {
 	if r.cfg.Admission == nil || k.item.Name == "" || !r.isHeld(k) {
 		return false
 	}

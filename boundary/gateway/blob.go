@@ -27,7 +27,7 @@ func (w *walker) blob(v strictjson.Value, mimeType string) finding.Code {
 	}
 	clean, code := w.content(blob.ReadBase64(s, mimeType), mimeType, w.text)
 	if code == ok {
-		w.tell(piece{value: v, text: w.inside, in: onlyTexts | typed | named | all, kind: pieceBlob})
+		w.addPiece(piece{value: v, text: w.inside, in: onlyTexts | typed | named | all, kind: pieceBlob})
 	}
 	switch {
 	case code != ok:
@@ -35,7 +35,7 @@ func (w *walker) blob(v strictjson.Value, mimeType string) finding.Code {
 	case clean != nil:
 		w.replace(v, blob.Encode(clean))
 	case form != blob.Canonical:
-		w.note(finding.EncodingRepaired, 1, nil)
+		w.addFinding(finding.EncodingRepaired, 1, nil)
 		w.replace(v, blob.Encode(blob.Decode(s)))
 	}
 	return ok
@@ -51,11 +51,11 @@ func (w *walker) blobOfURI(v strictjson.Value, u *blob.DataURI) finding.Code {
 	if code != ok {
 		return code
 	}
-	w.tell(piece{value: v, text: w.inside, in: onlyTexts | typed | named | all, kind: pieceBlob})
+	w.addPiece(piece{value: v, text: w.inside, in: onlyTexts | typed | named | all, kind: pieceBlob})
 	if clean == nil {
 		clean = u.Plain()
 	}
-	w.note(finding.EncodingRepaired, 1, nil)
+	w.addFinding(finding.EncodingRepaired, 1, nil)
 	w.replace(v, blob.Encode(clean))
 	return ok
 }
@@ -84,7 +84,7 @@ func (w *walker) content(c blob.Content, mediaType string, with *scrub.Scrubber)
 	cut := "" // the line that says so
 	for range maxReadings {
 		i := 0
-		for i < len(c.Readings) && !w.dirty(strings.TrimSuffix(c.Readings[i].Text(), cut), &c.Readings[i], with) {
+		for i < len(c.Readings) && !w.mustClean(strings.TrimSuffix(c.Readings[i].Text(), cut), &c.Readings[i], with) {
 			if i == 0 {
 				w.inside = ends(w.res.Clean.String())
 			}
@@ -106,8 +106,8 @@ func (w *walker) content(c blob.Content, mediaType string, with *scrub.Scrubber)
 	return nil, finding.AmbiguousEncoding
 }
 
-// dirty scrubs text, which one reader sees, and reports whether something must go.
-func (w *walker) dirty(text string, r *blob.Reading, with *scrub.Scrubber) bool {
+// mustClean scrubs text, which one reader sees, and reports whether something must go.
+func (w *walker) mustClean(text string, r *blob.Reading, with *scrub.Scrubber) bool {
 	if !r.UTF8() {
 		with = w.keep // NFKC makes characters that a small character set cannot spell
 	}
@@ -141,14 +141,14 @@ func (w *walker) dataURI(s string, with *scrub.Scrubber) string {
 		return s
 	}
 	if u.Ambiguous {
-		w.note(finding.AmbiguousEncoding, 1, nil)
+		w.addFinding(finding.AmbiguousEncoding, 1, nil)
 		return emptyURI
 	}
 	for _, c := range u.Contents {
 		clean, code := w.content(c, u.MediaType, with)
 		switch {
 		case code != ok:
-			w.note(code, 1, nil)
+			w.addFinding(code, 1, nil)
 			return emptyURI
 		case clean != nil && len(u.Contents) > 1:
 			return emptyURI

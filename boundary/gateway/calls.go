@@ -431,8 +431,8 @@ func (k *call) wireToken() string {
 	return k.token
 }
 
-// edit makes m, the client's request, what the server gets. e has what is changed beside.
-func (k *call) edit(m *wire.Message, e *strictjson.Edits) error {
+// applyEdits makes m, the client's request, what the server gets. e has what is changed beside.
+func (k *call) applyEdits(m *wire.Message, e *strictjson.Edits) error {
 	if k.sent != "" {
 		e.Replace(m.Params.Get("_meta").Get("progressToken"), []byte(k.sent))
 	}

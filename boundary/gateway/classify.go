@@ -220,7 +220,7 @@ func (in *inspection) classified() finding.Code {
 			why = finding.Unjudged
 		}
 		if in.excepted(why) {
-			in.w.note(why, 1, nil)
+			in.w.addFinding(why, 1, nil)
 			continue
 		}
 		if v.Action > in.suspect.action {

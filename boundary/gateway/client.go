@@ -85,7 +85,7 @@ func (r *relay) request(ctx context.Context, m *wire.Message) error {
 	}
 	if k.needsTools() {
 		var meta []byte
-		kept, begin := r.calls.hold(k, m, func() bool {
+		kept, begin := r.calls.holdRequest(k, m, func() bool {
 			if r.surface.current() {
 				return true
 			}
@@ -117,7 +117,7 @@ func (r *relay) forward(ctx context.Context, m *wire.Message, k *call) error {
 	k.sending(r.surface.label(k.tool))
 	var e strictjson.Edits
 	k.restored = r.restore(m, &e)
-	if err := k.edit(m, &e); err != nil {
+	if err := k.applyEdits(m, &e); err != nil {
 		m.Release()
 		return r.instead(ctx, k, errUnsent.to(k, nil))
 	}
@@ -158,7 +158,7 @@ func (r *relay) stopped(ctx context.Context, m *wire.Message, k *call) *wire.Mes
 	if out := r.refuseIllFormed(m, k); out != nil {
 		return out
 	}
-	if r.withheld(ctx, k) {
+	if r.mayNotKnow(ctx, k) {
 		return r.refuseUnapproved(m, k)
 	}
 	if out := r.released(ctx, k); out != nil {

@@ -35,12 +35,12 @@ func (in *inspector) refuse(kind string, v Verdict, code finding.Code) *ID {
 // refuseOf is refuse of a message of which more is known: d has its method, tool, kind and verdict.
 func (in *inspector) refuseOf(d Decision, code finding.Code) *ID {
 	d.Withheld = []policy.Count{{Code: code, N: 1}}
-	return in.note(d)
+	return in.recordDecision(d)
 }
 
-// note records a decision about what does not pass the choke point: d has all but its id, time,
+// recordDecision records a decision about what does not pass the choke point: d has all but its id, time,
 // server and versions.
-func (in *inspector) note(d Decision) *ID {
+func (in *inspector) recordDecision(d Decision) *ID {
 	id, err := in.ids.next()
 	if err != nil {
 		return nil

@@ -76,8 +76,8 @@ func (g *growth) reset() {
 // blockCost is what a placeholder counts among frames: about as much as a frame.
 const blockCost = 512
 
-// full reports whether no further block can be framed or replaced.
-func (w *walker) full() bool {
+// hasNoRoom reports whether no further block can be framed or replaced.
+func (w *walker) hasNoRoom() bool {
 	return w.grown.framed > frameBase+w.grown.size || w.edits.Len() > w.maxEdits()-editSpare
 }
 

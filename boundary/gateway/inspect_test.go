@@ -104,8 +104,9 @@ func TestHiddenOfItem(t *testing.T) {
 		{"values", `{"content":[],"structuredContent":{"x":[` + values + `]}}`, 90, Changed},
 		{"blocks and values", `{"content":[` + block + `],"structuredContent":{"x":[` + values + `]}}`, 120, Changed},
 		{"names of columns", `{"content":[],"structuredContent":{"x":[` + rows + `]}}`, blocks, Passed},
-		{"names that differ", `{"content":[],"structuredContent":{"x":1` + names + `}}`, 0, Withheld},
-		{"names that take turns", `{"content":[],"structuredContent":{"x":[1` + turns + `]}}`, 0, Withheld},
+		{"names that differ", `{"content":[],"structuredContent":{"x":1` + names + `}}`, 90, Changed},
+		{"names that differ, twice", `{"content":[],"structuredContent":{"x":[{"x":1` + names + `},{"x":1` + names + `}]}}`, 200, Changed},
+		{"names that take turns", `{"content":[],"structuredContent":{"x":[1` + turns + `]}}`, 90, Changed},
 	} {
 		i, _ := newTestInspector(t, Config{})
 		for range 2 { // the second time from the pool

@@ -72,7 +72,7 @@ func (r *relay) listed(ctx context.Context, tools map[string]declared, at int64)
 	r.surface.settle(tools, at)
 	r.spawn(func() { // a server that does not read must not hold up the one that reads it
 		for {
-			k, m := r.calls.unhold()
+			k, m := r.calls.nextHeld()
 			if k == nil || r.forwardHeld(ctx, m, k) != nil {
 				return
 			}

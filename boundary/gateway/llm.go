@@ -227,7 +227,7 @@ func (in *inspection) allowedURI(s, field string) bool {
 		return err == nil
 	}
 	in.w.path = append(in.w.path[:0], step{name: field})
-	in.w.note(refusal.Code, 1, nil)
+	in.w.addFinding(refusal.Code, 1, nil)
 	in.w.path = in.w.path[:0]
 	return false
 }

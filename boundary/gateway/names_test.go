@@ -22,6 +22,15 @@ func TestNormalNames(t *testing.T) {
 		{`{"\uff2bey":1,"K\uff45y":2,"b":3}`, `{"b":3}`, MCP},
 		{`{"\uff3fmeta":{"a":1},"b":3}`, `{"b":3}`, MCP},
 		{`{"\uff44ev.pellucid/provenance":1,"b":3}`, `{"b":3}`, MCP},
+		// One odd name costs no other member.
+		{`{"\ufeffid":1,"b":3}`, `{"id":1,"b":3}`, Faithful},
+		{`{"\ufeffid":1,"b":3}`, `{"id":1,"b":3}`, MCP},
+		{`{"a":[{"<|im_start|>":1},2],"b":3}`, "{\"a\":[{\"\u27e8|im_start|\u27e9\":1},2],\"b\":3}", Faithful},
+		{`{"<|im_start|>":1,"<|im_start|>x":2}`, `{"x":2}`, MCP},
+		{`{"\ufeffid":1,"id":2,"b":3}`, `{"id":2,"b":3}`, Faithful},
+		{`{"so\u00adft":1,"\u2066a\u2069":2}`, `{"soft":1,"a":2}`, Faithful},
+		{`{"\u202edev.pellucid/provenance":1,"\u200b_meta":2,"b":3}`, `{"b":3}`, Faithful},
+		{`{"x\u001b[8m":1,"b":3}`, `{"x":1,"b":3}`, Faithful},
 	} {
 		r := newRig(t, func(c *Config) { c.Profile = tt.profile })
 		m := r.result(r.request("7", "tools/call", `{"name":"read"}`), `{"content":[],"structuredContent":`+tt.content+`}`)

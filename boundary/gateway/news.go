@@ -48,7 +48,7 @@ func (r *relay) changed() {
 	}
 	go func() {
 		defer r.leave()
-		for r.news.next() && r.tell(r.life) == nil {
+		for r.news.next() && r.announceChanges(r.life) == nil {
 		}
 	}()
 }
@@ -80,8 +80,8 @@ func wants(m *wire.Message) (bits uint32) {
 	return bits
 }
 
-// tell tells the client that other items may be seen than before.
-func (r *relay) tell(ctx context.Context) error {
+// announceChanges tells the client that other items may be seen than before.
+func (r *relay) announceChanges(ctx context.Context) error {
 	for i, name := range changing {
 		method := "notifications/" + name + "/list_changed"
 		if r.news.ready.Load() && r.news.lists.Load()&(1<<i) != 0 {

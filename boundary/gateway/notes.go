@@ -13,33 +13,33 @@ import (
 // noteEvents notes what the last scrub did, and what it saw and left.
 func (w *walker) noteEvents() {
 	for _, e := range w.res.Edits {
-		w.note(e.Class.Code(), 1, &frame.Span{Start: e.Start, End: e.End})
+		w.addFinding(e.Class.Code(), 1, &frame.Span{Start: e.Start, End: e.End})
 	}
 	w.credentials = append(w.credentials, w.res.Credentials...)
 	for _, n := range w.res.Notes {
-		w.note(n.Class.Code(), n.Count, &frame.Span{Start: n.Start, End: n.End})
+		w.addFinding(n.Class.Code(), n.Count, &frame.Span{Start: n.Start, End: n.End})
 	}
 }
 
-// note adds to the findings of the place where the walker stands.
-func (w *walker) note(code finding.Code, n int, at *frame.Span) {
+// addFinding adds to the findings of the place where the walker stands.
+func (w *walker) addFinding(code finding.Code, n int, at *frame.Span) {
 	if len(w.found) >= maxFields {
 		w.foundMore = addCount(w.foundMore, code, n)
 		return
 	}
-	w.noteIn(w.place(), code, n, at)
+	w.addFindingIn(w.place(), code, n, at)
 }
 
-// noteAt adds one finding to those of a place that is spelled already.
-func (w *walker) noteAt(field string, code finding.Code) {
+// addFindingAt adds one finding to those of a place that is spelled already.
+func (w *walker) addFindingAt(field string, code finding.Code) {
 	if len(w.found) >= maxFields {
 		w.foundMore = addCount(w.foundMore, code, 1)
 		return
 	}
-	w.noteIn(field, code, 1, nil)
+	w.addFindingIn(field, code, 1, nil)
 }
 
-func (w *walker) noteIn(field string, code finding.Code, n int, at *frame.Span) {
+func (w *walker) addFindingIn(field string, code finding.Code, n int, at *frame.Span) {
 	for i := len(w.found) - 1; ; i-- {
 		if i < 0 || w.found[i].Field != field {
 			w.found = append(w.found, frame.Finding{Field: field, Code: code})

@@ -101,7 +101,7 @@ func observer(t *testing.T) {
 	r.result(up, `{"isError":true,"content":[]}`)
 	w.eventually(t, `tools/call from "", sent other, answered, done tool_error`)
 	up = r.request("1", "tools/call", `{"name":"read"}`)
-	r.result(up, `{"content":[],"structuredContent":{"a\u202e":1}}`)
+	r.result(up, `{"content":[],"structuredContent":1,"STRUCTUREDCONTENT":1}`)
 	w.eventually(t, `tools/call from "", sent read, answered, done withheld`)
 	up = r.request("1", "ping", "")
 	r.server.send(`{"jsonrpc":"2.0","id":` + up + `,"error":{"code":1,"message":"x"}}`)

@@ -90,7 +90,7 @@ func (r *relay) restoreAnswer(m *wire.Message) {
 		return // the server gets the look-alikes
 	}
 	d.Delivered = digestOf(m.Result.Raw())
-	r.in.note(d)
+	r.in.recordDecision(d)
 }
 
 func (c *Config) tokens() *scrub.TokenTable {

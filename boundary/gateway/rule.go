@@ -169,7 +169,7 @@ func (in *inspection) allowed(root strictjson.Value) {
 		if in.cfg.rule(t.Get("name").Text()).Denied {
 			in.w.edits.Remove(t)
 			in.w.edited = true
-			in.w.note(finding.Denied, 1, nil)
+			in.w.addFinding(finding.Denied, 1, nil)
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package gateway
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -72,12 +73,12 @@ const (
 	maxRounds = 16
 )
 
-// say adds a clean text to the sequence.
-func (w *walker) say(v strictjson.Value, in tracks, kind pieceKind, with *scrub.Scrubber) {
-	w.tell(piece{value: v, text: w.res.Clean.String(), in: in, kind: kind, with: with, first: kind == pieceFramed && w.first, cut: w.cut})
+// addText adds a clean text to the sequence.
+func (w *walker) addText(v strictjson.Value, in tracks, kind pieceKind, with *scrub.Scrubber) {
+	w.addPiece(piece{value: v, text: w.res.Clean.String(), in: in, kind: kind, with: with, first: kind == pieceFramed && w.first, cut: w.cut})
 }
 
-func (w *walker) tell(p piece) {
+func (w *walker) addPiece(p piece) {
 	if p.text == "" && p.kind != pieceFramed {
 		return
 	}
@@ -187,10 +188,17 @@ func (w *walker) settle() {
 	w.refused = finding.SplitAcrossBlocks
 }
 
-// A cut is what must go of one piece.
+// A cut is what must be replaced in one piece.
 type cut struct {
 	piece int
 	spans []scrub.Span // of its text
+}
+
+// defuses reports whether nothing of the text of p is lost: a token of it is one because of its
+// neighbours.
+func (c *cut) defuses(p *piece) bool {
+	lost := slices.ContainsFunc(c.spans, func(s scrub.Span) bool { return s.With == "" })
+	return !lost && (p.kind == pieceText || p.kind == pieceFramed)
 }
 
 // noticeAgain frames the first text anew that is still delivered, if the block was given up
@@ -204,7 +212,7 @@ func (w *walker) noticeAgain() {
 		if p.kind != pieceFramed || p.gone {
 			continue
 		}
-		p.with.Scrub(p.text, &w.res) // which leaves it as it is
+		p.with.ScrubAgain(p.text, nil, &w.res)
 		w.cut = p.cut
 		fence, _ := w.frame(w.res.Clean, w.form())
 		w.replaceText(p.value, fence)
@@ -260,12 +268,12 @@ func (w *walker) cutAll(cuts []cut) {
 		}
 		w.path = []step{{name: p.field}}
 		switch {
-		case p.block, p.kind == pieceName && !free && p.unit.Exists():
+		case p.block && !c.defuses(p), p.kind == pieceName && !free && p.unit.Exists():
 			w.giveUpUnit(p)
 		case p.kind == pieceName && free:
 		case p.kind == pieceBlob:
 			w.replace(p.value, "")
-			w.note(finding.SplitAcrossBlocks, 1, nil)
+			w.addFinding(finding.SplitAcrossBlocks, 1, nil)
 			p.text = ""
 		case p.kind == pieceName:
 			w.refused = finding.SplitAcrossBlocks
@@ -297,18 +305,14 @@ func (w *walker) giveUpUnit(p *piece) {
 	}
 }
 
-// cutText removes parts of a text, and cleans what that leaves.
+// cutText replaces parts of a text, and cleans what that leaves.
 func (w *walker) cutText(p *piece, spans []scrub.Span) {
-	var b strings.Builder
-	from := 0
-	for _, s := range spans {
-		b.WriteString(p.text[from:max(from, s.Start)])
-		from = max(from, s.End)
-	}
-	b.WriteString(p.text[from:])
-	w.scrubs.again(p.with).Scrub(b.String(), &w.res)
+	p.with.ScrubAgain(p.text, spans, &w.res)
 	p.text, w.cut = w.res.Clean.String(), p.cut
-	w.note(finding.SplitAcrossBlocks, 1, nil)
+	if p.answer >= 0 {
+		w.answer[p.answer] = p.text
+	}
+	w.addFinding(finding.SplitAcrossBlocks, 1, nil)
 	text := w.unframed()
 	digest := frame.DigestOf(text)
 	if p.kind == pieceFramed {

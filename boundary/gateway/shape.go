@@ -32,16 +32,16 @@ func (in *inspection) formed(root strictjson.Value) (strictjson.Value, finding.C
 	if r.Fault != (mcpshape.Fault{}) {
 		in.misshapen(r.Fault)
 		if audit {
-			in.w.noteAt(r.Fault.Place, finding.ShapeInvalid)
+			in.w.addFindingAt(r.Fault.Place, finding.ShapeInvalid)
 			return root, ok
 		}
 		return root, finding.ShapeInvalid
 	}
 	for _, f := range r.Repairs {
-		in.w.noteAt(f.Place, finding.ShapeRepaired)
+		in.w.addFindingAt(f.Place, finding.ShapeRepaired)
 	}
 	for i, e := range r.Entries {
-		in.w.noteAt(e.Fault.Place, finding.ShapeInvalid)
+		in.w.addFindingAt(e.Fault.Place, finding.ShapeInvalid)
 		if i < maxNamed {
 			in.leftOutEntry(e)
 		}

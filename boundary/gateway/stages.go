@@ -9,9 +9,9 @@ import (
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
 
-// hold keeps the request m of a call if there is something to wait for; begin means that the caller has to
+// holdRequest keeps the request m of a call if there is something to wait for; begin means that the caller has to
 // bring it about.
-func (c *calls) hold(k *call, m *wire.Message, current func() bool) (kept, begin bool) {
+func (c *calls) holdRequest(k *call, m *wire.Message, current func() bool) (kept, begin bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.listing && current() {
@@ -23,8 +23,8 @@ func (c *calls) hold(k *call, m *wire.Message, current func() bool) (kept, begin
 	return true, begin
 }
 
-// unhold takes the first request that was held; when there is none, holding is over.
-func (c *calls) unhold() (*call, *wire.Message) {
+// nextHeld takes the first request that was held; when there is none, holding is over.
+func (c *calls) nextHeld() (*call, *wire.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.waiting) == 0 {

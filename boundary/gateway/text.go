@@ -53,13 +53,13 @@ func (w *walker) clean(v strictjson.Value, with *scrub.Scrubber) {
 	w.noteCut(len(text))
 	if v.Mended() {
 		w.edited = true
-		w.note(finding.SurrogateMended, 1, nil)
+		w.addFinding(finding.SurrogateMended, 1, nil)
 	}
 	w.changed = w.res.Changed()
 	w.noteEvents()
 	if clean := w.res.Clean.String(); blob.HasDataScheme(clean) {
 		safe := w.dataURI(clean, with)
-		w.scrubs.again(with).Scrub(safe, &w.res)
+		with.ScrubAgain(safe, nil, &w.res)
 		if safe != clean {
 			w.changed = true
 			w.noteCut(len(safe))
@@ -120,12 +120,7 @@ func (w *walker) repeats(name string) bool {
 		}
 		return false
 	}
-	visible := strings.Map(func(r rune) rune {
-		if ucd.Of(r)&ucd.Hidden != 0 {
-			return -1
-		}
-		return r
-	}, name)
+	visible := visibleName(name)
 	if w.names[visible] == name {
 		return true
 	}
@@ -180,7 +175,7 @@ func (w *walker) frame(clean scrub.Clean, form frame.Form) (string, frame.Sealed
 func (w *walker) noteLookalikes(sealed frame.Sealed) {
 	if sealed.Neutralised > 0 {
 		w.edited = true
-		w.note(finding.FenceLookalike, sealed.Neutralised, nil)
+		w.addFinding(finding.FenceLookalike, sealed.Neutralised, nil)
 	}
 }
 
@@ -231,7 +226,7 @@ func (w *walker) name(v strictjson.Value) finding.Code {
 	} else {
 		w.scrubCounted(s, w.strict)
 	}
-	if w.res.Changed() || strings.ContainsAny(s, layout) || w.speaks(s) {
+	if w.isOddName(s) {
 		w.noteEvents()
 		return finding.RefusedName
 	}

@@ -67,7 +67,7 @@ func (in *inspection) validated(r validate.Result) finding.Code {
 	in.cfg.Log.Warn("structuredContent does not fit the output schema of its tool", "tool", in.d.Tool, "verdict", r.Conformity.String(),
 		"reason", string(r.Reason), "keyword", r.Keyword, "place", r.Pointer, "evidence", in.d.ID.String())
 	if in.rule.Mode == policy.Audit {
-		in.w.note(code, 1, nil)
+		in.w.addFinding(code, 1, nil)
 		return ok
 	}
 	return code
@@ -88,7 +88,7 @@ func (in *inspection) validateDelivered(body []byte) finding.Code {
 	}
 	in.d.Validation = r
 	if in.rule.Mode == policy.Audit {
-		in.w.note(finding.SchemaBroken, 1, nil)
+		in.w.addFinding(finding.SchemaBroken, 1, nil)
 		return ok
 	}
 	return finding.SchemaBroken

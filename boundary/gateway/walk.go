@@ -42,6 +42,7 @@ type walker struct {
 	evidence ID
 	digests  bool // of delivered texts are wanted
 
+	inSchema   bool // the walker stands in a schema
 	normalises bool // text is under the profile mcp, so that names of members are too
 
 	approvedPage bool // contents hold an app that was approved: its page passes as it is
@@ -110,7 +111,7 @@ func (w *walker) reset() {
 	w.pieces, w.told, w.unit, w.refused = w.pieces[:0], 0, unit{}, ok
 	clear(w.answer)
 	w.answer, w.answerCut, w.grounded = w.answer[:0], frame.Cut{}, false
-	w.inspected, w.edited, w.approvedPage = 0, false, false
+	w.inspected, w.edited, w.approvedPage, w.inSchema = 0, false, false, false
 	w.cut, w.lastCut = frame.Cut{}, frame.Cut{}
 	w.placing.reset()
 	w.credentials = w.credentials[:0]
@@ -238,7 +239,7 @@ func (w *walker) list(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code 
 	n, cut := 0, 0
 	defer func(outer unit) { w.unit = outer }(w.unit)
 	for e := range v.Elements() {
-		if isBlocks(f) && w.full() {
+		if isBlocks(f) && w.hasNoRoom() {
 			w.cutBlocks(v, e, n)
 			break
 		}
@@ -300,7 +301,7 @@ func (w *walker) giveUpAll(code finding.Code) {
 func (w *walker) leftOut(code finding.Code, n int) {
 	w.edited = true
 	w.withheld = addCount(w.withheld, code, n)
-	w.note(code, n, nil)
+	w.addFinding(code, n, nil)
 }
 
 func (w *walker) value(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code {
@@ -314,6 +315,8 @@ func (w *walker) value(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code
 	case mcpmsg.Data:
 		return w.whole(v, w.text)
 	case mcpmsg.Schema:
+		w.inSchema = true
+		defer func() { w.inSchema = false }()
 		return w.whole(v, w.keep)
 	case mcpmsg.Meta:
 		words := w.words
@@ -350,13 +353,13 @@ func (w *walker) value(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code
 		if framed {
 			kind = pieceFramed
 		}
-		w.say(v, ofText(f), kind, w.text)
+		w.addText(v, ofText(f), kind, w.text)
 		return ok
 	}
 	switch f.Treat {
 	case mcpmsg.Definition:
 		w.scrub(v, w.keep)
-		w.say(v, ofText(f), pieceText, w.keep)
+		w.addText(v, ofText(f), pieceText, w.keep)
 	case mcpmsg.Link:
 		return w.link(v)
 	case mcpmsg.Name:
@@ -365,7 +368,7 @@ func (w *walker) value(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code
 			return finding.Denied
 		}
 		if code == ok && f.Name == "name" {
-			w.tell(piece{value: v, text: v.Text(), in: named, kind: pieceName})
+			w.addPiece(piece{value: v, text: v.Text(), in: named, kind: pieceName})
 		}
 		return code
 	case mcpmsg.Blob:
@@ -377,137 +380,7 @@ func (w *walker) value(f *mcpmsg.Field, parent, v strictjson.Value) finding.Code
 		w.skip(finding.Opaque)
 	default:
 		w.scrub(v, w.text)
-		w.say(v, ofText(f), pieceText, w.text)
+		w.addText(v, ofText(f), pieceText, w.text)
 	}
 	return ok
-}
-
-// whole treats any JSON that is one place.
-func (w *walker) whole(v strictjson.Value, with *scrub.Scrubber) finding.Code {
-	words := w.words
-	code := w.data(v, with)
-	if w.words > words {
-		w.placed(false)
-	}
-	return code
-}
-
-// member treats a member that nobody named; if it must be refused it is left out.
-func (w *walker) member(name, v strictjson.Value, rest mcpmsg.Treatment) {
-	with := w.text
-	if rest == mcpmsg.Schema {
-		with = w.keep
-	}
-	told := w.told
-	code, words := w.name(name), w.words
-	switch {
-	case code != ok:
-	case w.normalises && w.normalName(name.Text()) != name.Text():
-		code = finding.RefusedName // it could become a name of the protocol
-	case isOurs(name):
-		code = finding.ForgedProvenance
-	case string(nameBytes(name)) == "_meta":
-		code = w.meta(v)
-	default:
-		code = w.data(v, with)
-	}
-	if code != ok {
-		w.takeBack(told)
-		w.edits.Remove(v)
-		w.giveUp(code)
-		w.words = words
-		return
-	}
-	w.words++
-}
-
-// data treats any JSON at every depth.
-func (w *walker) data(v strictjson.Value, with *scrub.Scrubber) finding.Code {
-	n := 0
-	if w.tooMany() {
-		return finding.TooMany
-	}
-	switch v.Kind() {
-	case '"':
-		w.words++
-		w.scrub(v, with)
-		w.say(v, all, pieceText, with)
-	case '[':
-		for e := range v.Elements() {
-			w.path = append(w.path, step{ordinal: n, element: true})
-			code := w.data(e, with)
-			w.path = w.path[:len(w.path)-1]
-			if code != ok {
-				return code
-			}
-			n++
-		}
-	case '{':
-		names := normalNames{object: v}
-		for name, value := range v.Members() {
-			w.path = append(w.path, step{ordinal: n})
-			code := w.name(name)
-			switch {
-			case code != ok:
-			case w.normalises && !names.rename(w, name):
-				w.edits.Remove(value)
-				w.giveUp(finding.RefusedName)
-			case isOurs(name):
-				w.edits.Remove(value)
-				w.giveUp(finding.ForgedProvenance)
-			case string(nameBytes(name)) == "_meta":
-				code = w.meta(value)
-			default:
-				w.words++
-				code = w.data(value, with)
-			}
-			w.path = w.path[:len(w.path)-1]
-			if code != ok {
-				return code
-			}
-			n++
-		}
-	}
-	return ok
-}
-
-// isOurs reports whether a member claims to be a receipt, wherever it stands.
-func isOurs(name strictjson.Value) bool {
-	return frame.IsReceipt(string(nameBytes(name)))
-}
-
-// meta treats a _meta object: forged receipts go first, and each member stands
-// or falls alone.
-func (w *walker) meta(v strictjson.Value) finding.Code {
-	if v.Kind() != '{' {
-		return w.data(v, w.text)
-	}
-	n := 0
-	for name, value := range v.Members() {
-		w.path = append(w.path, step{ordinal: n})
-		n++
-		switch {
-		case isOurs(name):
-			w.edits.Remove(value)
-			w.giveUp(finding.ForgedProvenance)
-		case !w.passages.Meta(name.Text()):
-			w.edits.Remove(value)
-			w.giveUp(finding.Denied)
-		case name.Text() == mcpmsg.KeySubscriber && value.Kind() == '0':
-			w.subscriber(value)
-		default:
-			w.member(name, value, mcpmsg.Data)
-		}
-		w.path = w.path[:len(w.path)-1]
-	}
-	return ok
-}
-
-// subscriber gives a subscription the id by which the client knows it.
-func (w *walker) subscriber(v strictjson.Value) {
-	if n, isInt := v.Int64(); isInt {
-		if raw, known := w.lookup(n); known {
-			w.edits.Replace(v, raw)
-		}
-	}
 }

@@ -41,7 +41,7 @@ const (
 	Confusable        Code = "confusable"                 // looks like an ASCII character
 	NFKC              Code = "nfkc"                       // changed by compatibility normalisation
 	NFKCLossy         Code = "nfkc-lossy"                 // … so that a number reads otherwise
-	CombiningFlood    Code = "combining-flood"            // more than 8 non-starters on one base
+	CombiningFlood    Code = "combining-flood"            // more than 5 non-starters on one base; those beyond 8 are removed
 	Truncated         Code = "truncated"                  // cut at the cap
 	IllFormedUTF8     Code = "ill-formed-utf8"            // bytes that are no UTF-8 became U+FFFD
 	SurrogateMended   Code = "lone-surrogate"             // half a character became U+FFFD

@@ -27,7 +27,7 @@ var meanings = map[Code]string{
 	Confusable:        "The text has characters that look like ASCII letters and are not.",
 	NFKC:              "Compatibility normalisation changed the text.",
 	NFKCLossy:         "Compatibility normalisation changed the text so that a number reads otherwise.",
-	CombiningFlood:    "One character of the text carries more than eight combining marks.",
+	CombiningFlood:    "One character of the text carries more combining marks than a language puts on one.",
 	Truncated:         "The text was longer than the limit and was cut.",
 	IllFormedUTF8:     "The text has bytes that are not valid UTF-8.",
 	SurrogateMended:   "The text has half of a character, which was replaced.",

@@ -22,7 +22,7 @@ type candidates struct {
 const beginnings = "\n<[#&"
 
 func newCandidates(s string, m *matcher) candidates {
-	c := candidates{s: s, table: m.table, scan: m.opener, wide: -1}
+	c := candidates{s: s, table: m.table, scan: m.seen&(ucd.Opener|ucd.NonStarter) != 0, wide: -1}
 	for k := range c.at {
 		c.at[k] = c.index(beginnings[k], 0)
 	}
@@ -131,9 +131,17 @@ func goesOn(b byte) bool {
 	return b >= utf8.RuneSelf || strings.IndexByte("|:<[#&\r\n", b) >= 0
 }
 
-// A nameSet holds the lengths of names by their first byte, in the view: bit n is set
+// A nameSet holds the lengths of names by their first letter, in the view: bit n is set
 // where a name of n bytes begins with it, bit 63 where a longer one does too.
 type nameSet [256]uint64
+
+// initial returns the index of names that begin as s does. Those of closing tags stand apart.
+func initial(s string) byte {
+	if s[0] == '/' && len(s) > 1 {
+		return fold[s[1]&0x7f] | 0x80
+	}
+	return fold[s[0]&0x7f]
+}
 
 // add adds the key of a name; with longer, also every longer key that begins so.
 func (x *nameSet) add(key string, longer bool) {
@@ -142,14 +150,14 @@ func (x *nameSet) add(key string, longer bool) {
 		lengths = -lengths
 	}
 	for c := range x {
-		if key == "" || key[0] == byte(c) {
+		if key == "" || key == "/" || initial(key) == byte(c) {
 			x[c] |= lengths
 		}
 	}
 }
 
 // has reports whether the set may hold the ASCII name s[:n].
-func (x *nameSet) has(s string, n int) bool { return x[fold[s[0]]]>>min(n, 63)&1 != 0 }
+func (x *nameSet) has(s string, n int) bool { return x[initial(s)]>>min(n, 63)&1 != 0 }
 
 func (c *candidates) nextWide(i int) int {
 	for c.wide < i {

@@ -33,7 +33,7 @@ const (
 	Confusable              // replaced by, or noted as being taken for, an ASCII character
 	NFKC                    // changed by normalisation
 	NFKCLossy               // … in a way that changes what a number says
-	CombiningFlood          // non-starters beyond the eighth on one base
+	CombiningFlood          // non-starters beyond the eighth on one base; noted: beyond the fifth
 	Truncated               // cut off, and the marker that says so
 	IllFormedUTF8           // became U+FFFD
 	MarkupTag               // HTML tag, comment or the "<" of one

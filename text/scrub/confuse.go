@@ -47,7 +47,7 @@ func confusables(p *pass) {
 func (p *pass) noteConfusable(start, end int) {
 	if p.first {
 		from, to := sourceOf(p.r.Edits, start, end)
-		p.r.note(Confusable, from, to)
+		p.r.addNote(Confusable, from, to)
 	}
 }
 

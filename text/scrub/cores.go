@@ -29,7 +29,7 @@ func (x names) has(name []byte) bool {
 type spelled struct {
 	angles, squares names
 	prefixes        []string            // what stands behind "<"; the longest first
-	marked          map[string][]string // tokens without brackets, by their last character
+	marked          map[string][]string // of tokens without brackets, by their last character, what stands before it
 	varied          map[string]bool     // names that count with a namespace, a suffix or attributes
 	variedKeys      map[string]bool     // the same in the view
 }
@@ -51,9 +51,12 @@ func (t *TokenTable) coreAt(s string, i int, p *pair) (c core, ok bool) {
 		return c, false
 	}
 	if p == &anglePair {
-		if isVaried(key, t.spelled.varied, true) && opensAttribute(s[c.to:]) {
-			c.open = true
-			return c, true
+		if isVaried(key, t.spelled.varied, true) {
+			name := strings.TrimRight(s[i:c.to], "\r\n")
+			if c.open = opensAttribute(s[i+len(name):]); c.open {
+				c.to = i + len(name)
+				return c, true
+			}
 		}
 		if !closesWith(s[c.to:], p) {
 			return c, false
@@ -77,8 +80,9 @@ var lowBlock = []byte("\u2581")
 // doubleCore is coreAt for <<SYS>>.
 func (t *TokenTable) doubleCore(s string, i int) (c core, ok bool) {
 	for _, name := range [...]string{"SYS", "/SYS"} {
-		if strings.HasPrefix(s[i:], name) && closesWith(s[i+len(name):], &anglePair) && t.spelled.angles["<"+name+">"] {
-			return core{from: i, to: i + len(name), width: 2}, true
+		to := skipBreaks(s, i+prefixLength(s[i:], name))
+		if to > i && closesWith(s[to:], &anglePair) && t.spelled.angles["<"+name+">"] {
+			return core{from: i, to: to, width: 2}, true
 		}
 	}
 	return core{}, false
@@ -90,10 +94,13 @@ func closesWith(s string, p *pair) bool {
 }
 
 // readName appends to key what at most maxName characters of s spell, and returns how many
-// bytes of s these are.
+// bytes of s these are. Line breaks are no part of a name: a model reads across them.
 func readName(key []byte, s string, blanks bool) ([]byte, int) {
 	i := 0
-	for n := 0; i < len(s) && n < maxName; n++ {
+	for n := 0; ; n++ {
+		if i = skipBreaks(s, i); i == len(s) || n == maxName {
+			return key, i
+		}
 		c := s[i]
 		switch {
 		case c < utf8.RuneSelf:
@@ -114,7 +121,13 @@ func readName(key []byte, s string, blanks bool) ([]byte, int) {
 			i += w
 		}
 	}
-	return key, i
+}
+
+func skipBreaks(s string, i int) int {
+	for i < len(s) && (s[i] == '\n' || s[i] == '\r') {
+		i++
+	}
+	return i
 }
 
 // prefixAt returns the length of the prefix with which s begins, 0 if it begins with none.
@@ -128,10 +141,13 @@ func (t *TokenTable) prefixAt(s string) int {
 }
 
 // prefixLength returns how many bytes of s spell p, in which a blank stands for any white
-// space.
+// space and any character may have line breaks before it; 0 if s does not begin with p.
 func prefixLength(s, p string) int {
 	i := 0
 	for k := 0; k < len(p); k++ {
+		if p[k] != ' ' {
+			i = skipBreaks(s, i)
+		}
 		switch {
 		case p[k] == '|' && strings.HasPrefix(s[i:], wideBar):
 			i += len(wideBar)
@@ -165,17 +181,17 @@ func markupPrefix(s string) int {
 		}
 		return true
 	}
-	if strings.HasPrefix(s, "/") {
-		i++
+	if i = skipBreaks(s, 0); strings.HasPrefix(s[i:], "/") {
+		i = skipBreaks(s, i+1)
 	}
 	if !bar() {
 		return 0
 	}
-	name := i
-	for i < len(s) && 'A' <= s[i] && s[i] <= 'Z' {
-		i++
+	n := 0
+	for i = skipBreaks(s, i); i < len(s) && 'A' <= s[i] && s[i] <= 'Z'; n++ {
+		i = skipBreaks(s, i+1)
 	}
-	if i-name < minBarred || i-name > maxMarkup || !bar() || i == len(s) || !letter(s[i]) {
+	if n < minBarred || n > maxMarkup || !bar() || i == len(s) || !letter(s[i]) {
 		return 0
 	}
 	return i
@@ -270,10 +286,6 @@ func (t *TokenTable) addSpelling(tok *Token) {
 			return
 		}
 		set = x.squares
-	case asHeading:
-		x.mark(text)
-		x.mark(tightHeading(text))
-		return
 	default:
 		x.mark(text)
 		return
@@ -295,9 +307,10 @@ func inSquares(text string) bool {
 
 // mark adds a text without brackets that the marks of defusing stand in.
 func (x *spelled) mark(text string) {
+	text = narrowColon(text)
 	_, w := utf8.DecodeLastRuneInString(text)
-	last := text[len(text)-w:]
-	if !slices.Contains(x.marked[last], text) {
-		x.marked[last] = append(x.marked[last], text)
+	before, last := text[:len(text)-w], text[len(text)-w:]
+	if !slices.Contains(x.marked[last], before) {
+		x.marked[last] = append(x.marked[last], before)
 	}
 }

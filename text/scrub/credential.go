@@ -63,7 +63,7 @@ func dropCredentials(p *pass) {
 			armour = from(s, armourBegin, max(armour, end))
 			continue
 		}
-		closing := from(s, armourEnd, armour)
+		closing := from(s, armourEnd, armour+len(armourBegin)) // the dashes of one line may not end the other
 		if closing == len(s) {
 			armour = closing
 			continue

@@ -14,6 +14,7 @@ type hit struct {
 	start, end uint32
 	left       bool
 	plain      bool // the text spells it to the letter
+	encoded    bool // the text spells it with character references, and stays
 	inCode     bool // it stands where source code has a name
 	spared     bool // it stands in a sequence in which it stays
 }
@@ -35,9 +36,8 @@ func (m *matcher) closeLine(t *opener, x symbol) bool {
 		return false
 	}
 	h := hit{tok: tok, start: word[from].start, end: x.end}
-	h.plain = m.src[h.start:h.end] == tok.Text
-	exact := h.plain || m.src[h.start:x.start] == tok.Text[:len(tok.Text)-1] // the colon may be a wide one
-	if !m.decide(RoleMarker, h, exact) {
+	how := m.spelledHow(&h, len(word)-from+1)
+	if !m.decide(RoleMarker, h, how == toTheLetter || how == withReferences) {
 		return false
 	}
 	m.syms = m.syms[:t.at+from]
@@ -53,15 +53,12 @@ func (m *matcher) take(k int, x symbol, tok *Token) {
 	t := m.open[k]
 	h := hit{tok: tok, start: m.syms[t.at].start, end: x.end}
 	class := ControlToken
-	how := disguised
 	if tok.kind == asHeading {
-		class, how = RoleMarker, m.headingSpelled(h, x)
-	} else {
-		how = m.spelledHow(h, len(m.syms)-t.at+1)
+		class = RoleMarker
 	}
-	h.plain = how == toTheLetter
+	how := m.spelledHow(&h, len(m.syms)-t.at+1)
 	h.inCode = h.plain && k == 0 && m.inCode(h)
-	if how == otherwise || !m.decide(class, h, how != disguised) {
+	if how == otherwise || !m.decide(class, h, how == toTheLetter || how == withReferences) {
 		m.kill()
 		return
 	}
@@ -70,50 +67,75 @@ func (m *matcher) take(k int, x symbol, tok *Token) {
 
 // How a text spells a token that it shows.
 const (
-	disguised    = iota
-	toTheLetter  // as a tokenizer reads it
-	withEntities // … with its angles as references, as HTML needs them
-	otherwise    // in plain ASCII, but in another case: no tokenizer knows it
+	disguised      = iota
+	toTheLetter    // as a tokenizer reads it
+	acrossLines    // … but for line breaks, which are no obstacle to a model
+	withReferences // as HTML needs it: no tokenizer reads it until a program has decoded it
+	otherwise      // in plain ASCII, but in another case: no tokenizer knows it
 )
 
-// spelledHow says how the text spells h, which has n symbols.
-func (m *matcher) spelledHow(h hit, n int) int {
-	if _, ok := m.table.plainForm(m.src, int(h.start)); ok {
+// spelledHow says how the text spells h, which has n symbols, and notes that in h.
+func (m *matcher) spelledHow(h *hit, n int) int {
+	got := m.src[h.start:h.end]
+	if h.plain = m.isPlain(h.tok, got, m.src[h.start:]); h.plain {
+		if withoutBreaks(got) != got && h.tok.kind != asHeading && h.tok.kind != asPrefix && got[len(got)-1] != '=' {
+			return acrossLines
+		}
 		return toTheLetter
 	}
-	got := m.src[h.start:h.end]
 	if strings.IndexByte(got, '&') >= 0 {
-		if got = angles.Replace(got); m.isPlain(got) {
-			return withEntities
+		d := dereferenced(got)
+		got = d.s
+		behind := m.src[h.end:min(len(m.src), int(h.end)+1)]
+		if m.isPlain(h.tok, got, got+behind) || h.tok.kind == asLine && strings.EqualFold(got, h.tok.Text) {
+			if h.encoded = m.defuses; !h.encoded && d.decodesLetter() {
+				return disguised // HTML has no need of that
+			}
+			return withReferences
 		}
 	}
-	flat := withoutBreaks(got)
-	if isASCII(flat) && strings.IndexByte(flat, '&') < 0 && len(flat) == n && !m.isPlain(flat) && !oddCase(flat) {
+	got = withoutBreaks(got)
+	if h.tok.kind == asHeading {
+		got = strings.Join(strings.Fields(got), "")
+	}
+	if isASCII(got) && len(got) == n && !oddCase(got) {
 		return otherwise
 	}
 	return disguised
 }
 
-// isPlain reports whether text is a token to the letter.
-func (m *matcher) isPlain(text string) bool {
-	_, ok := m.table.plainForm(text, 0)
+// decodesLetter reports whether a letter of d stands in the text as something longer.
+func (d *reading) decodesLetter() bool {
+	for i := range len(d.s) {
+		if letter(d.s[i]) && d.from[i+1] > d.from[i]+1 {
+			return true
+		}
+	}
+	return false
+}
+
+// isEncoded reports whether got stays because it spells text with character references.
+func (m *matcher) isEncoded(got, text string) bool {
+	return m.defuses && strings.IndexByte(got, '&') >= 0 && dereferenced(got).s == text
+}
+
+// isPlain reports whether got, with which s begins, is tok to the letter.
+func (m *matcher) isPlain(tok *Token, got, s string) bool {
+	switch tok.kind {
+	case asLiteral:
+		return withoutBreaks(got) == tok.Text
+	case asLine:
+		return narrowColon(got) == tok.Text
+	case asHeading:
+		got = narrowColon(got)
+		hashes, spells := strings.CutSuffix(got, strings.TrimPrefix(tok.Text, "### "))
+		return spells && strings.Trim(hashes, "# \t\r\n") == ""
+	}
+	if got == tok.Text {
+		return true
+	}
+	_, ok := m.table.plainForm(s, 0)
 	return ok
-}
-
-// headingSpelled is spelledHow for a heading that ends with x.
-func (m *matcher) headingSpelled(h hit, x symbol) int {
-	got, text := m.src[h.start:h.end], h.tok.Text
-	word := text[len("### ") : len(text)-1]
-	before, spells := strings.CutSuffix(m.src[h.start:x.start], word)
-	switch {
-	case strings.HasSuffix(got, text), strings.HasSuffix(got, tightHeading(text)):
-		return toTheLetter
-	case spells && strings.Trim(before, "# \t\r\n") == "":
-		return withEntities
-	case isASCII(got) && strings.IndexByte(got, '&') < 0 && strings.EqualFold(got[len(got)-1-len(word):len(got)-1], word) && !oddCase(got):
-		return otherwise
-	}
-	return disguised
 }
 
 // oddCase reports whether the letters of s go up and down, as no honest text spells a word.
@@ -127,8 +149,13 @@ func oddCase(s string) bool {
 	return rises > 1
 }
 
-// tightHeading returns the heading without its blank, as some prompts have it.
-func tightHeading(text string) string { return "###" + strings.TrimPrefix(text, "### ") }
+// narrowColon returns s with ":" for the colon that Chinese and Japanese text has, if s ends with it.
+func narrowColon(s string) string {
+	if before, wide := strings.CutSuffix(s, "\uff1a"); wide {
+		return before + ":"
+	}
+	return s
+}
 
 func withoutBreaks(s string) string {
 	if strings.IndexByte(s, '\n') < 0 && strings.IndexByte(s, '\r') < 0 {
@@ -141,10 +168,10 @@ func withoutBreaks(s string) string {
 func (m *matcher) decide(c Class, h hit, exact bool) bool {
 	changed := touched(m.changed, int(h.start), int(h.end))
 	switch {
-	case m.keeps(h, exact):
+	case h.encoded || m.keeps(h, exact):
 		h.left = true
 		m.hits = append(m.hits, h)
-	case m.defuses && h.plain && !changed:
+	case m.defuses && h.plain && !changed && !m.crosses(int(h.start), int(h.end)):
 		m.hits = append(m.hits, h)
 		m.plain = append(m.plain, Edit{Class: c, Start: int(h.start), End: int(h.end)})
 		m.count++
@@ -211,9 +238,6 @@ func touched(events []Edit, start, end int) bool {
 	return n < len(events) && events[n].Out < end
 }
 
-// angles are how HTML writes the angles of honest text.
-var angles = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;lt;", "<", "&amp;gt;", ">", "&#60;", "<", "&#62;", ">", "&lt", "<", "&gt", ">")
-
 func (m *matcher) left(c Class, start, end uint32) {
 	m.notes = append(m.notes, Edit{Class: c, Start: int(start), End: int(end)})
 }
@@ -240,13 +264,13 @@ func (m *matcher) cut(c Class, h hit) {
 // actLate defuses [start, end), which was found once the text had been read, or removes it
 // where it is not spelled plainly.
 func (m *matcher) actLate(c Class, start, end int, plain bool) {
-	if plain && m.defuses {
+	if len(m.seams) > 0 {
+		c = SplitToken
+	}
+	if plain && m.defuses && !m.crosses(start, end) {
 		m.plain = append(m.plain, Edit{Class: c, Start: start, End: end})
 		m.count++
 		return
-	}
-	if len(m.seams) > 0 {
-		c = SplitToken
 	}
 	m.late = append(m.late, Edit{Class: c, Start: start, End: end})
 }

@@ -27,21 +27,19 @@ func (p *pass) defuse(m *matcher, raises bool) (n int) {
 	for _, e := range m.plain {
 		if _, ok := m.table.plainForm(s, e.Start); !ok {
 			_, w := utf8.DecodeLastRuneInString(s[:e.End])
-			all = append(all, rewrite{e.End - w, e.End, defuseMark + s[e.End-w:e.End], e.Class})
+			all = append(all, rewrite{e.End - w, e.End - w, defuseMark, e.Class})
 		}
 	}
 	raises = raises && holdsForm(s)
 	if raises {
-		m.table.eachMark(s, func(start, _ int) {
-			all = append(all, rewrite{start, start + len(defuseMark), defuseMark + defuseMark, RoleMarker})
-		})
+		m.table.eachMark(s, func(start, _ int) { all = append(all, rewrite{start, start, defuseMark, RoleMarker}) })
 	}
 	before := slices.Clone(all)
 	slices.SortFunc(before, func(a, b rewrite) int { return a.start - b.start })
 	add := func(f *form, c Class) bool {
 		start, end, with := f.raise(s)
 		k, _ := slices.BinarySearchFunc(before, start, func(r rewrite, at int) int { return r.end - at - 1 })
-		if k < len(before) && before[k].start < end {
+		if k < len(before) && before[k].start < max(end, f.to) {
 			return false
 		}
 		all = append(all, rewrite{start, end, with, c})
@@ -57,8 +55,8 @@ func (p *pass) defuse(m *matcher, raises bool) (n int) {
 	}
 	slices.SortStableFunc(all, func(a, b rewrite) int { return a.start - b.start })
 	done := 0
-	for _, r := range all {
-		if r.start >= done {
+	for i, r := range all {
+		if r.start >= done && (i == 0 || r.end > r.start || all[i-1] != r) {
 			p.r.ed.replace(r.start, r.end, r.with, r.class)
 			done = r.end
 			n++

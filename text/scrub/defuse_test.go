@@ -11,7 +11,7 @@ import (
 func defused(table *TokenTable, s string) (out string, found int) {
 	var r Result
 	p := pass{policy: &Policy{Profile: Faithful, Tokens: table}, r: &r, text: s, action: DefuseTokens}
-	p.facts.opener = true
+	p.facts.seen = surveyed
 	p.begin()
 	m := p.match()
 	m.cuts = m.cuts[:0]
@@ -34,7 +34,7 @@ func checkRestores(t testing.TB, table *TokenTable, x string) {
 	}
 	var r Result
 	p := pass{policy: &Policy{Profile: Faithful, Tokens: table}, r: &r, text: y, action: DefuseTokens}
-	p.facts.opener = true
+	p.facts.seen = surveyed
 	if m := p.match(); len(m.plain) > 0 {
 		t.Fatalf("%+q is defused to %+q, which holds %+q", x, y, y[m.plain[0].Start:m.plain[0].End])
 	}

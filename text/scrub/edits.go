@@ -189,7 +189,7 @@ func (ed *editor) begin(in string) {
 func (ed *editor) replace(start, end int, with string, c Class) {
 	at := ed.copy(start)
 	ed.out = append(ed.out, with...)
-	ed.note(c, start, end, at)
+	ed.recordEdit(c, start, end, at)
 }
 
 // drop removes in[start:end].
@@ -201,8 +201,8 @@ func (ed *editor) copy(start int) int {
 	return len(ed.out)
 }
 
-// note records that in[start:end] has become out[at:].
-func (ed *editor) note(c Class, start, end, at int) {
+// recordEdit records that in[start:end] has become out[at:].
+func (ed *editor) recordEdit(c Class, start, end, at int) {
 	ed.add(Edit{c, start, end, at, len(ed.out)})
 	ed.done = end
 }

@@ -18,7 +18,7 @@ func EncodedTokens(s string) int {
 		return 0
 	}
 	decoded := unescape(s)
-	m := matcher{table: Builtin(), buf: new(ucd.Buffer), opener: true, all: true}
+	m := matcher{table: Builtin(), buf: new(ucd.Buffer), seen: surveyed, all: true}
 	m.find(s)
 	plain := m.count
 	m.find(decoded)

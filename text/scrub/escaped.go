@@ -50,7 +50,7 @@ func (d *reading) unescaped(at, end int) *reading {
 }
 
 // jsonEscape returns what the escape at the start of s stands for, with both halves of a
-// surrogate pair, and its length; 0 if there is none.
+// surrogate pair, and its length; 0 if s begins with no escape.
 func jsonEscape(s string) (r rune, n int) {
 	if s[0] != '\\' || len(s) < 2 {
 		return 0, 0
@@ -111,6 +111,9 @@ func (p *pass) removeFrom(readings func(visit func(*reading))) {
 		p.kept[u] = max(p.kept[u], n)
 	}
 	slices.SortStableFunc(gone, func(a, b removal) int { return cmp.Compare(a.at, b.at) })
+	if p.policy.Profile == Faithful {
+		gone = p.keepLoneEscapes(gone)
+	}
 	done := 0
 	for _, x := range gone {
 		if x.at >= done {
@@ -118,6 +121,38 @@ func (p *pass) removeFrom(readings func(visit func(*reading))) {
 			done = x.end
 		}
 	}
+}
+
+// longestEscapedPair is how many escapes source code has in a row, as in [\u200b-\u200d\ufeff].
+const longestEscapedPair = 2
+
+// keepLoneEscapes takes from gone the escapes that source code needs, and notes them: of characters that only
+// have no ink, in no row, and no more in a text than references to such characters may be.
+func (p *pass) keepLoneEscapes(gone []removal) []removal {
+	var lone, others []removal
+	for i := 0; i < len(gone); {
+		n, inkless := i, true
+		for ; n < len(gone) && (n == i || gone[n].at == gone[n-1].end); n++ {
+			c := gone[n].class
+			inkless = inkless && (c == ZeroWidth || c == Filler || c == InvisibleOperator || c == VariationSelector)
+		}
+		if inkless && n-i <= longestEscapedPair {
+			lone = append(lone, gone[i:n]...)
+		} else {
+			others = append(others, gone[i:n]...)
+		}
+		i = n
+	}
+	if len(lone) > maxReferences+len(p.text)/bytesPerReference {
+		return gone
+	}
+	for _, x := range lone {
+		if p.first {
+			from, to := sourceOf(p.r.Edits, x.at, x.end)
+			p.r.addNote(x.class, from, to)
+		}
+	}
+	return others
 }
 
 func hiddenInAll(p *pass, readings func(visit func(*reading)), over [numUses]bool) (gone []removal, f faithful) {

@@ -19,7 +19,7 @@ const (
 // faithful is what dropHiddenFaithfully knows of the text.
 type faithful struct {
 	rtl      rtlScan
-	isolates []int // where the isolates stand that are kept; nil: not looked for yet
+	isolates []int // where the isolates stand that are kept; set by the first that is asked for
 	bases    baseScan
 	kept     [numUses]int
 

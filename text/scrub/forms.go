@@ -221,28 +221,40 @@ func (t *TokenTable) eachMark(s string, do func(start, end int)) {
 // at s[end:] and the others before start.
 func (t *TokenTable) marksToken(s string, start, end int) bool {
 	_, w := utf8.DecodeRuneInString(s[end:])
-	for _, text := range t.spelled.marked[s[end:end+w]] {
-		want, at := text[:len(text)-w], start
-		for want != "" && at > 0 {
-			if strings.HasSuffix(s[:at], defuseMark) {
-				at -= len(defuseMark)
-				continue
-			}
-			if s[at-1] != want[len(want)-1] {
-				break
-			}
-			at, want = at-1, want[:len(want)-1]
-		}
-		if want == "" {
+	for _, before := range t.spelled.marked[narrowColon(s[end:end+w])] {
+		if endsWithMarked(s[:start], before) {
 			return true
 		}
 	}
 	return false
 }
 
+// endsWithMarked reports whether s ends with text, in which marks and line breaks may stand
+// anywhere, and any white space or nothing in the place of a blank.
+func endsWithMarked(s, text string) bool {
+	for text != "" {
+		last := text[len(text)-1]
+		switch n := len(s) - 1; {
+		case last == ' ' && (n < 0 || s[n] != ' ' && s[n] != '\t' && s[n] != '\n' && s[n] != '\r'):
+			text = text[:len(text)-1]
+		case n < 0:
+			return false
+		case s[n] == last && last != ' ':
+			s, text = s[:n], text[:len(text)-1]
+		case s[n] == '\n' || s[n] == '\r' || last == ' ':
+			s = s[:n]
+		case strings.HasSuffix(s, defuseMark):
+			s = s[:len(s)-len(defuseMark)]
+		default:
+			return false
+		}
+	}
+	return true
+}
+
 // Restore takes one level of defusing from every control token of s, and returns how many
 // there were. It is the inverse of defusing, which needs no memory, and takes linear time. It
-// returns s itself, and allocates nothing, where there is none. spec: scrub/4.8
+// returns s itself, and allocates nothing, where nothing is defused. spec: scrub/4.8
 func (t *TokenTable) Restore(s string) (restored string, n int) {
 	var b []byte
 	done := 0

@@ -78,7 +78,7 @@ func literally(s *Scrubber, in string, r *Result) int {
 	for before := ""; passes == 0 || before != p.text && passes < 100; passes++ {
 		before, p.again = p.text, false
 		// Nothing is known about the text, so everything may be in it.
-		p.facts = facts{true, true, true, true, true, true, true, true, true}
+		p.facts = facts{surveyed, true, true, true, true, true, true, true, true, true}
 		p.blunt = passes >= maxPasses
 		for i := range s.steps {
 			p.apply(&s.steps[i])
@@ -101,6 +101,7 @@ func fixPoint(s *Scrubber, out string, again *Result) bool {
 
 func FuzzScrub(f *testing.F) {
 	addSeeds(f)
+	f.Add("-----BEGIN C2PA MANIFEST-----END C2PA MANIFEST-----\n")
 	f.Add("\xf0\x9f\x910\u200d\U0001f469\u200d\U0001f46700000000")
 	var scrubbers []*Scrubber
 	for _, p := range policies {

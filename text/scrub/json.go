@@ -127,7 +127,7 @@ func (r *jsonReader) inObject() bool {
 	return r.objects[level/64]>>(level%64)&1 != 0
 }
 
-// jsonString returns the length of the JSON string at the start of s, 0 if it is none.
+// jsonString returns the length of the JSON string at the start of s, 0 if no string stands there.
 func jsonString(s string) int {
 	for i := 1; i < len(s); i++ {
 		switch c := s[i]; {

@@ -86,9 +86,9 @@ func (m *matcher) findLiterals(s string) {
 	for _, text := range m.table.heads {
 		m.heads = append(m.heads, head{text, m.table.nextHead(s, text, 0)})
 	}
-	if !isASCII(s) {
-		for _, text := range m.table.wideHeads {
-			m.heads = append(m.heads, head{text, m.table.nextHead(s, text, 0)})
+	for _, x := range m.table.wideHeads {
+		if x.props&^m.seen == 0 {
+			m.heads = append(m.heads, head{x.text, m.table.nextHead(s, x.text, 0)})
 		}
 	}
 	for i := 0; ; {
@@ -97,15 +97,21 @@ func (m *matcher) findLiterals(s string) {
 			return
 		}
 		i = at + 1
-		first := fold[s[at]&0x7f]
+		first, second := fold[s[at]&0x7f], byte(other)
+		w := 1
 		if s[at] >= 0x80 || s[at] == '&' {
-			if m.read(s, at); len(m.view) == 0 || m.view[0].char == other || !m.table.starts[m.view[0].fold] {
+			if w = m.read(s, at); len(m.view) == 0 || m.view[0].char == other || !m.table.starts[m.view[0].fold] {
 				continue
 			}
 			first = m.view[0].fold
 		}
+		if behind := at + w; len(m.view) <= 1 && behind < len(s) && s[behind] >= 0x80 {
+			if m.read(s, behind); len(m.view) > 0 {
+				second = m.view[0].fold
+			}
+		}
 		for _, x := range m.table.literals {
-			if x.syms[0].fold != first {
+			if x.syms[0].fold != first || second != other && x.syms[1].fold != second {
 				continue
 			}
 			if n := m.spelled(s, at, x); n > 0 {
@@ -121,12 +127,12 @@ func (m *matcher) findLiterals(s string) {
 // takeLiteral acts on x, which stands at s[at], and reports whether nothing else can begin
 // within it. What is defused stays, and may be the beginning of another.
 func (m *matcher) takeLiteral(s string, at, n int, x spelling) bool {
-	h := hit{tok: x.tok, start: uint32(at), end: uint32(at + n), plain: s[at:at+n] == x.text}
-	flat := withoutBreaks(s[at : at+n])
-	if flat != x.text && isASCII(flat) && len(flat) == len(x.syms) && !oddCase(flat) {
-		return true // of another case: no tokenizer knows it
+	h := hit{tok: x.tok, start: uint32(at), end: uint32(at + n)}
+	how := m.spelledHow(&h, len(x.syms))
+	if how == otherwise {
+		return true
 	}
-	if h.left = m.keeps(h, h.plain); !h.left {
+	if h.left = h.encoded || m.keeps(h, how == toTheLetter); !h.left {
 		m.actLate(ControlToken, at, at+n, h.plain && !touched(m.changed, at, at+n))
 	}
 	m.hits = append(m.hits, h)
@@ -191,12 +197,18 @@ func (t *TokenTable) prepareLiterals() {
 			spelled = allDoubles()[c]
 		}
 		for _, r := range spelled {
-			t.wideHeads = append(t.wideHeads, string(r))
+			t.wideHeads = append(t.wideHeads, wideHead{string(r), ucd.Of(r) & surveyed})
 		}
 	}
 	if len(t.literals) > 0 && !t.starts['&'] {
 		t.heads = append(t.heads, "&")
 	}
+}
+
+// A wideHead is a head that is not ASCII. The survey has seen its properties in a text that holds it.
+type wideHead struct {
+	text  string
+	props ucd.Prop
 }
 
 // A head is what a literal begins with, and where it stands next.

@@ -19,12 +19,12 @@ func (p *pass) noteLookalike() {
 	}
 	if at >= 0 {
 		_, w, _ := ucd.Decode(s[at:])
-		p.r.note(Confusable, at, at+w)
+		p.r.addNote(Confusable, at, at+w)
 	}
 }
 
 // syntaxDouble returns where the first double of a bracket, a colon, a slash or the like stands
-// in s, -1 if there is none. What typography, mathematics, phonetics and Japanese use is no
+// in s, -1 if s holds no such double. What typography, mathematics, phonetics and Japanese use is no
 // such double.
 func syntaxDouble(s string) int {
 	first := -1
@@ -53,7 +53,7 @@ func isSyntaxDouble(r rune) bool {
 }
 
 // mixedLetter returns where the first letter stands that is taken for an ASCII one, is of
-// another script than Latin, and stands in one word with an ASCII letter; -1 if there is none.
+// another script than Latin, and stands in one word with an ASCII letter; -1 if not found.
 func mixedLetter(s string) int {
 	const (
 		ones  = 0x0101010101010101
@@ -72,8 +72,8 @@ func mixedLetter(s string) int {
 			}
 		}
 		wide := w & highs
-		if wide == highs && before&2 == 0 {
-			before = 1
+		if w&(0x40*ones)&^(wide>>1) == 0 && before&2 == 0 {
+			before = wide >> 63 // no ASCII letter
 			continue
 		}
 		low := (w | 0x20*ones) &^ highs

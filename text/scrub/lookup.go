@@ -92,6 +92,7 @@ func (t *TokenTable) add(tok *Token, p *tokenParser) {
 	case asLine:
 		r := role{viewKey(text[:len(text)-1]), tok}
 		t.roles = append(t.roles, r)
+		t.roleSet.add(r.word, true)
 		for c := range 128 {
 			t.opens[c] = t.opens[c] || letter(byte(c)) && fold[c] == r.word[0]
 		}
@@ -340,7 +341,7 @@ func (t *TokenTable) mayBeRole(s string, i int) bool {
 		for n < len(s) && letter(s[n]) {
 			n++
 		}
-		return n < len(s) && (s[n] >= 0x80 || strings.IndexByte(":<[#&", s[n]) >= 0)
+		return n < len(s) && (s[n] >= 0x80 || s[n] == ':' && t.roleSet.has(s[i:], n-i) || strings.IndexByte("<[#&", s[n]) >= 0)
 	}
 	if p, _ := ucd.Peek(s, i); p&ucd.Confusable == 0 {
 		return p&(ucd.NFKCActive|ucd.Hidden|ucd.Mark) != 0

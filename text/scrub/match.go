@@ -20,12 +20,12 @@ type matcher struct {
 	src     string
 	table   *TokenTable
 	buf     *ucd.Buffer
-	opener  bool   // the text holds openers that are not ASCII
-	narrow  bool   // faithful: only what no honest file holds
-	all     bool   // ambiguous tokens are cut like others
-	defuses bool   // what is spelled plainly is defused, and not removed
-	changed []Edit // what led to the text: a token that it touches was disguised
-	seams   []int  // where texts meet, of which none holds the whole token
+	seen    ucd.Prop // what the survey has seen in the text
+	narrow  bool     // faithful: only what no honest file holds
+	all     bool     // ambiguous tokens are cut like others
+	defuses bool     // what is spelled plainly is defused, and not removed
+	changed []Edit   // what led to the text: a token that it touches was disguised
+	seams   []int    // where texts meet, of which none holds the whole token
 
 	syms      []symbol // what was kept since the first opener
 	open      []opener

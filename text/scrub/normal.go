@@ -163,7 +163,7 @@ func (ed *editor) noteNormal(prop ucd.Prop, start, end, at int) {
 	if prop&ucd.Lossy != 0 {
 		ed.noteApart(NFKCLossy, start, end, at)
 	} else {
-		ed.note(NFKC, start, end, at)
+		ed.recordEdit(NFKC, start, end, at)
 	}
 }
 
@@ -207,9 +207,17 @@ func thinMarks(p *pass) {
 		if marks > maxMarks-maxBaseMarks {
 			p.thinRun(at, end)
 		}
+		if marks > writtenMarks && !p.r.Has(CombiningFlood) {
+			from, to := sourceOf(p.r.Edits, at, end)
+			p.r.addNote(CombiningFlood, from, to)
+		}
 		i = max(end, at+w)
 	}
 }
+
+// writtenMarks is how many non-starters a language puts on one letter: Hebrew with its points and a
+// trope sign has five.
+const writtenMarks = 5
 
 // thinRun takes the run of non-starters s[at:end].
 func (p *pass) thinRun(at, end int) {

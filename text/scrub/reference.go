@@ -149,6 +149,7 @@ const (
 func dropCodedReferences(p *pass) {
 	s := p.text
 	tags, hidden := false, 0
+	var row referenceRow
 	for at := strings.IndexByte(s, '&'); at >= 0; {
 		if p.blunt {
 			p.r.ed.drop(at, at+1, HiddenReference)
@@ -156,18 +157,27 @@ func dropCodedReferences(p *pass) {
 		r, w := reference(s[at:])
 		if w > 0 && hiddenReference(r) {
 			hidden++
-			tags = tags || classOf(r) == Tag
+			if row.end != at {
+				p.dropRow(&row)
+				row = referenceRow{span: span{at: at}}
+			}
+			if row.n == 0 || r != row.last {
+				tags = tags || classOf(r) == Tag
+				row.mixed, row.g = row.n > 0, row.g.over(spacerOf(r))
+			}
+			row.end, row.last = at+w, r
+			row.n++
 		}
 		at = next(s, '&', at, at+max(w, 1))
 	}
-	if p.blunt || !tags && hidden <= maxReferences {
-		return
+	if p.blunt || !tags && hidden <= maxReferences || p.dropRow(&row) {
+		return // the next pass looks at what is left
 	}
 	d := dereferenced(s)
 	var f faithful
 	var useless []removal
 	f.sweep(d.s, [numUses]bool{}, func(x span, r rune) int {
-		if from := d.source(x); s[from.at] == '&' && hiddenReference(r) && !inMathML(s, from) {
+		if from := d.source(x); s[from.at] == '&' && hiddenReference(r) && !inMathML(s, from, r) {
 			useless = append(useless, removal{from, r, spacerOf(r), HiddenReference})
 		}
 		return x.end
@@ -193,35 +203,58 @@ func coded(references []removal, limit int) bool {
 		return false
 	}
 	for _, x := range references {
-		if c := classOf(x.is); x.is != references[0].is || c != ZeroWidth && c != Filler {
+		if x.is != references[0].is || !fillsLine(x.is) {
 			return true
 		}
 	}
 	return false
 }
 
-// inMathML reports whether the reference alone is what an element says, as an invisible operator
+// inMathML reports whether the reference to r alone is what an element says, as an invisible operator
 // is in MathML.
-func inMathML(s string, x span) bool {
-	return classOf(referent(s[x.at:])) == InvisibleOperator && strings.HasSuffix(s[:x.at], "<mo>") && strings.HasPrefix(s[x.end:], "</mo>")
+func inMathML(s string, x span, r rune) bool {
+	return classOf(r) == InvisibleOperator && strings.HasSuffix(s[:x.at], "<mo>") && strings.HasPrefix(s[x.end:], "</mo>")
 }
 
-func referent(s string) rune {
-	r, _ := reference(s)
-	return r
+// longestUse is more than the hidden characters that have a use in one row: the tags of a flag.
+const longestUse = 32
+
+// A referenceRow is a row of references to hidden characters with nothing between them.
+type referenceRow struct {
+	span
+	n     int
+	last  rune
+	mixed bool // there are two kinds
+	g     spacer
 }
+
+// dropRow removes a row that is too long for its characters to be of use, unless it is what fills a line. It reports
+// whether the text has changed.
+func (p *pass) dropRow(row *referenceRow) bool {
+	if !p.blunt && row.n > longestUse && (row.mixed || !fillsLine(row.last)) {
+		p.part(row.at, row.end, p.fitting(row.at, row.g), HiddenReference)
+	}
+	return len(p.r.ed.events) > 0
+}
+
+// fillsLine reports whether mails fill a line with references to r.
+func fillsLine(r rune) bool { return classOf(r) == ZeroWidth || classOf(r) == Filler }
 
 // dereferenced returns s with the references as what they stand for.
 func dereferenced(s string) *reading {
 	b, from := make([]byte, 0, len(s)), make([]int32, 0, len(s)+1)
 	for i := 0; i < len(s); {
 		n, before := 1, len(b)
-		if s[i] != '&' {
-			b = append(b, s[i])
-		} else if r, w := reference(s[i:]); w > 0 {
+		r, w := rune(0), 0
+		if s[i] == '&' {
+			if r, w = reference(s[i:]); w == 0 {
+				r, w = bareAngle(s[i:])
+			}
+		}
+		if w > 0 {
 			b, n = utf8.AppendRune(b, r), w
 		} else {
-			b = append(b, '&')
+			b = append(b, s[i])
 		}
 		for range len(b) - before {
 			from = append(from, int32(i))

@@ -9,7 +9,7 @@ import "github.com/pellucid-mcp/pellucid/text/ucd"
 // clone them. One Result serves one goroutine at a time.
 type Result struct {
 	// Item is what the texts of one item, as one answer of a server, share: the caller
-	// sets it before the first of them. nil: each text is an item of its own. Scrub
+	// sets it before the first of them. Without it each text is an item of its own. Scrub
 	// leaves the pointer as it is.
 	Item *Allowance
 
@@ -101,8 +101,8 @@ func (r *Result) reset() {
 	r.Refused, r.RefusedAt = 0, Note{}
 }
 
-// note adds to the note of class c, which stands where it was first seen.
-func (r *Result) note(c Class, start, end int) {
+// addNote adds to the note of class c, which stands where it was first seen.
+func (r *Result) addNote(c Class, start, end int) {
 	for i := range r.Notes {
 		if r.Notes[i].Class == c {
 			r.Notes[i].Count++

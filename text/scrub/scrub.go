@@ -83,6 +83,7 @@ func (s *Scrubber) run(in string, r *Result, notes bool) {
 		if p.first && s.p.Profile <= Faithful {
 			p.facts = survey(p.text, r)
 			p.noteWhiteSpace()
+			p.noteSpelledOut()
 			if p.facts.imitated && !r.Has(Confusable) {
 				p.noteLookalike()
 			}

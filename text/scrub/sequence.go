@@ -12,12 +12,12 @@ type tokenRow []element
 
 // An element is a token, or a word that stands in the view of the text.
 type element struct {
-	tok  *Token // nil: a word
+	tok  *Token // unless the element is a word
 	word spelling
 	far  bool // it may stand up to maxGap bytes further on; else only blanks lie between
 	said bool // and what lies between are words: see talks
 	mute bool // and what lies between is one word or nothing
-	fold byte // of its first character; 0: it may stand further on, or is not ASCII
+	fold byte // of its first character, if that stands next and is ASCII
 	ends bool // the line ends behind it
 	head bool // the line begins before it
 	told bool // words follow it: see talks
@@ -27,6 +27,9 @@ type element struct {
 func (e *element) claimsRole() bool {
 	return e.tok == nil && e.word.syms[len(e.word.syms)-1].char == ':'
 }
+
+// notHit stands for a word among the hits of a sequence.
+const notHit = -1
 
 // maxGap is how far two tokens of one sequence can be apart, in bytes.
 const maxGap = 4096
@@ -154,7 +157,7 @@ func (m *matcher) resolve(s string) {
 	})
 	for i := range m.hits {
 		switch h := &m.hits[i]; {
-		case h.left && !h.inCode && h.tok.Unless && !h.spared && (len(m.seams) == 0 || m.crosses(int(h.start), int(h.end))):
+		case h.left && !h.encoded && !h.inCode && h.tok.Unless && !h.spared && (len(m.seams) == 0 || m.crosses(int(h.start), int(h.end))):
 			m.actLate(ControlToken, int(h.start), int(h.end), h.plain)
 		case h.left:
 			m.left(AmbiguousToken, h.start, h.end)
@@ -194,7 +197,7 @@ func (m *matcher) runAll(s string, i int, seqs []tokenRow, spare bool) {
 
 // run cuts, or spares, the ambiguous tokens of seq where it begins with m.hits[i].
 func (m *matcher) run(s string, i int, seq tokenRow, spare bool) {
-	var members [maxElements]int // in m.hits; -1: a word
+	var members [maxElements]int // in m.hits, or notHit for a word
 	var words [maxElements][2]int
 	k, pos := i, int(m.hits[i].end)
 	for n, e := range seq {
@@ -206,7 +209,7 @@ func (m *matcher) run(s string, i int, seq tokenRow, spare bool) {
 			if end < 0 {
 				return
 			}
-			members[n], words[n], pos = -1, [2]int{start, end}, end
+			members[n], words[n], pos = notHit, [2]int{start, end}, end
 		default:
 			if k = m.hitAt(s, k, pos, e, spare); k < 0 {
 				return
@@ -225,9 +228,9 @@ func (m *matcher) run(s string, i int, seq tokenRow, spare bool) {
 		return // it stands in one of the texts
 	}
 	for n, e := range seq {
-		if w := words[n]; members[n] < 0 {
-			if !spare && e.claimsRole() {
-				m.actLate(RoleMarker, w[0], w[1], s[w[0]:w[1]] == e.word.text)
+		if w := words[n]; members[n] == notHit {
+			if got := s[w[0]:w[1]]; !spare && e.claimsRole() && !m.isEncoded(got, e.word.text) {
+				m.actLate(RoleMarker, w[0], w[1], narrowColon(withoutBreaks(got)) == narrowColon(e.word.text))
 			}
 			continue
 		}
@@ -235,7 +238,7 @@ func (m *matcher) run(s string, i int, seq tokenRow, spare bool) {
 		if h.spared = h.spared || spare && h.tok.Unless; spare {
 			continue
 		}
-		if h.left {
+		if h.left && !h.encoded {
 			h.left = false
 			class := ControlToken
 			if h.tok.kind == asHeading || h.tok.kind == asLine {

@@ -98,7 +98,7 @@ func (p *pass) part(at, end int, g spacer, c Class) {
 		ed.out = append(ed.out, g...)
 		p.parted = true
 	}
-	ed.note(c, at, end, from)
+	ed.recordEdit(c, at, end, from)
 }
 
 // spaced reports whether before and after need no g between them.

@@ -12,7 +12,7 @@ type Step struct {
 	Does   string
 
 	do    func(*pass)
-	idle  func(*pass) bool // true: do would change nothing; nil: do looks itself
+	idle  func(*pass) bool // reports that do would change nothing, where do does not look itself
 	feeds bool             // what it does can give an earlier step work
 }
 

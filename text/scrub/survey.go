@@ -10,6 +10,7 @@ import (
 
 // facts say which steps have something to do. They err on the side of work.
 type facts struct {
+	seen      ucd.Prop
 	illFormed bool
 	hidden    bool // a hidden character or a control
 	nfkc      bool // not known to be in NFKC
@@ -47,7 +48,7 @@ func survey(s string, r *Result) facts {
 		if r != nil {
 			if p&ucd.Flagged != 0 {
 				c, _, _ := ucd.Decode(s[at:])
-				r.note(keptClass(c), at, i)
+				r.addNote(keptClass(c), at, i)
 			}
 			if p&ucd.Confusable != 0 {
 				if seen&p == p&^ucd.Flagged && isPunctuation(s[at:i]) {
@@ -58,7 +59,7 @@ func survey(s string, r *Result) facts {
 				case imitates(c):
 					imitated = true // and noteLookalike looks for all
 				case isSyntaxDouble(c) && !imitated && !r.Has(Confusable):
-					r.note(Confusable, at, i)
+					r.addNote(Confusable, at, i)
 					fallthrough
 				default:
 					seen |= p
@@ -71,6 +72,7 @@ func survey(s string, r *Result) facts {
 		mask &^= p &^ ucd.Flagged
 	}
 	return facts{
+		seen:      seen,
 		imitated:  imitated,
 		illFormed: seen&ucd.IllFormed != 0,
 		hidden:    seen&ucd.Hidden != 0,
@@ -124,6 +126,9 @@ func plain(s string, limit int, t *TokenTable) bool {
 	} else if strings.Contains(s, armourBegin) {
 		return false
 	}
-	at, _ := longRow(s, rows)
+	if at, _ := longRow(s, rows); at >= 0 || strings.IndexByte(s, '\\') >= 0 && escapesTags(s) {
+		return false
+	}
+	at, _ := blankShare(s)
 	return at < 0
 }

@@ -37,7 +37,7 @@ type Token struct {
 	kind   tokenKind
 	index  int
 	barred bool // its name begins with a bar
-	stem   int  // length up to the number that its name ends with; 0: none
+	stem   int  // length up to the number that its name ends with
 }
 
 // A tokenKind says how a token is delimited, and so how it is found.
@@ -84,13 +84,14 @@ type TokenTable struct {
 	wide     bool                        // a name holds characters that are not ASCII
 	roles    []role
 	opens    [256]bool // bytes, in either case and their doubles, that begin a role
+	roleSet  nameSet   // of roles, and what is longer
 	// What the names between delimiters may look like.
 	angles, prefixes, partials, brackets nameSet
 
 	spelled   spelled
 	literals  []spelling
 	heads     []string       // characters with which literals begin
-	wideHeads []string       // the same in characters that are not ASCII
+	wideHeads []wideHead     // the same in characters that are not ASCII
 	starts    [256]bool      // ASCII characters with which literals begin
 	pairs     [128][256]bool // the first two bytes of texts that may spell literals
 	unseen    []byte         // one of them is in a literal that holds no other opener

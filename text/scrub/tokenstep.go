@@ -19,7 +19,7 @@ func actOnTokens(p *pass) {
 	if p.first {
 		for _, e := range m.notes {
 			from, to := sourceOf(p.r.Edits, e.Start, e.End)
-			p.r.note(e.Class, from, to)
+			p.r.addNote(e.Class, from, to)
 		}
 		p.r.TokensLeft = len(m.notes)
 	}
@@ -42,7 +42,7 @@ func (p *pass) keepTokens(m *matcher) {
 	for _, found := range [...][]Edit{m.cuts, m.notes} {
 		for _, e := range found {
 			from, to := sourceOf(p.r.Edits, e.Start, e.End)
-			p.r.note(e.Class, from, to)
+			p.r.addNote(e.Class, from, to)
 		}
 	}
 	p.r.TokensLeft = m.count + len(m.notes)
@@ -84,7 +84,7 @@ func (p *pass) match() *matcher {
 	m.changed = p.r.Edits
 	m.seams = p.seams()
 	m.narrow = p.policy.Profile == Faithful
-	m.opener = p.facts.opener
+	m.seen = p.facts.seen
 	m.defuses = p.action == DefuseTokens
 	m.find(p.text)
 	return m

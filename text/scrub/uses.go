@@ -183,6 +183,9 @@ func partsWords(s string, at, end int) bool {
 	}
 	before, _ := utf8.DecodeLastRuneInString(s[:at])
 	after, _, _ := ucd.Decode(s[end:])
+	if before < 0x300 && after < 0x300 {
+		return false
+	}
 	return visible(0, ucd.Of(before)) && visible(0, ucd.Of(after)) && before != '\n' && after != '\n' &&
 		(ucd.Extensions(before).And(spaceless).Len() > 0 || ucd.Extensions(after).And(spaceless).Len() > 0)
 }
@@ -309,7 +312,7 @@ func (f *faithful) isolated(s string, at int) bool {
 type isolate struct {
 	at      int
 	opener  rune
-	first   rune // the opener that the first strong character asks for: lri, rli; 0: no strong character yet
+	first   rune // the opener that the first strong character asks for: lri or rli
 	visible bool // there is something between the two
 	right   bool // of right-to-left text
 }

@@ -19,7 +19,7 @@ var (
 	descriptionRows = rowLimits{128, 32}
 )
 
-// longRow returns the first such row of s that has text behind it; at is -1 if there is none.
+// longRow returns the first such row of s that has text behind it; at is -1 if not found.
 // It looks at the bytes of s in steps that no such row is shorter than. spec: scrub/3.13
 func longRow(s string, limits rowLimits) (at, end int) {
 	step := min(limits.blanks, limits.lines)
@@ -64,6 +64,37 @@ func longRow(s string, limits rowLimits) (at, end int) {
 	return -1, 0
 }
 
+// blankShare returns the first row that pushes text out of a small window, where such rows are more than
+// half of the text; at is -1 if they are not. It looks closely where a sample of the text is blank.
+func blankShare(s string) (at, end int) {
+	const stride = 61
+	samples, blanks := 0, 0
+	for i := stride + len(s)&31; i < len(s); i += stride + len(s)&31 {
+		samples++
+		if c := s[i]; c <= ' ' || inOddSpace[c] {
+			blanks++
+		}
+	}
+	at = -1
+	if len(s) > 2*descriptionRows.lines && (samples < 8 || blanks*5 >= samples*2) {
+		total := 0
+		for from := 0; ; {
+			start, stop := longRow(s[from:], descriptionRows)
+			if start < 0 {
+				break
+			}
+			if total == 0 {
+				at, end = from+start, from+stop
+			}
+			total, from = total+stop-start, from+stop
+		}
+		if total*2 <= len(s) {
+			at = -1
+		}
+	}
+	return at, end
+}
+
 // showsBlank reports whether r is white space to the eye: U+2800 is a symbol without ink.
 func showsBlank(r rune) bool { return whiteSpace(r) || r == 0x2800 }
 
@@ -81,22 +112,24 @@ var inOddSpace = func() (is [256]bool) {
 
 func visibleASCII(c byte) bool { return ' ' < c && c < utf8.RuneSelf }
 
-// The least that a code in spaces of different widths writes: so many of two kinds in a row, or
-// so many of five kinds in a text. Typography uses four at most, and never rows of them.
+// The least that a code in spaces of different widths writes: so many in rows of two kinds, or so
+// many of five kinds in a text, or of four if they are one in so many characters. Typography uses four
+// at most, and never puts two side by side.
 const (
-	oddInRow, kindsInRow   = 8, 2
+	oddInRows, kindsInRow  = 8, 2
 	oddInText, kindsInText = 32, 5
+	oddShare               = 16
 )
 
 // oddSpaces returns the first row of s, or all of s, that carries a message in its spaces; at is
-// -1 if there is none. It looks for U+00A0 and for what begins with the byte E2: no row is
+// -1 if not found. It looks for U+00A0 and for what begins with the byte E2: no row is
 // without one of them. spec: scrub/3.13
 func oddSpaces(s string) (at, end int) {
 	if !holdsWideSpace(s) {
 		return -1, 0 // one kind at most
 	}
 	var all uint32 // the kinds in the text, one bit each
-	some, first := 0, 0
+	some, mixed, first := 0, 0, 0
 	wide, narrow := strings.IndexByte(s, 0xe2), strings.IndexByte(s, 0xc2)
 	for i := 0; wide >= 0 || narrow >= 0; wide, narrow = next(s, 0xe2, wide, i), next(s, 0xc2, narrow, i) {
 		at = wide
@@ -126,16 +159,19 @@ func oddSpaces(s string) (at, end int) {
 			continue
 		}
 		i = end
-		if row >= oddInRow && bits.OnesCount32(kinds) >= kindsInRow {
-			return at, end
-		}
 		if all == 0 {
 			first = at
+		}
+		if bits.OnesCount32(kinds) >= kindsInRow {
+			if mixed += row; mixed >= oddInRows {
+				return first, end
+			}
 		}
 		all |= kinds
 		some += row
 	}
-	if some >= oddInText && bits.OnesCount32(all) >= kindsInText {
+	most := bits.OnesCount32(all)
+	if some >= oddInText && (most >= kindsInText || most == kindsInText-1 && some*oddShare > ucd.Count(s)) {
 		return first, len(s)
 	}
 	return -1, 0
@@ -189,10 +225,13 @@ func MayHideInSpace(s string) bool {
 // noteWhiteSpace notes white space that hides text or carries it.
 func (p *pass) noteWhiteSpace() {
 	at, end := longRow(p.text, textRows)
+	if at < 0 {
+		at, end = blankShare(p.text)
+	}
 	if at < 0 && p.facts.nfkc { // each odd space is changed by NFKC
 		at, end = oddSpaces(p.text)
 	}
 	if at >= 0 {
-		p.r.note(OddWhiteSpace, at, end)
+		p.r.addNote(OddWhiteSpace, at, end)
 	}
 }
