@@ -87,7 +87,11 @@ func (c *compiler) object(p place, table []member) {
 	seen := c.names(p, len(table)+maxProblems, nil, func(name string, at, val place) {
 		switch known := slices.ContainsFunc(table, func(m member) bool { return m.name == name }); {
 		case !known:
-			c.report(at, "there is no such member%s", nearest(name, table))
+			if instead, is := formerAt(at.path, ""); is {
+				c.report(at, "%s", instead)
+			} else {
+				c.report(at, "there is no such member%s", nearest(name, table))
+			}
 		case val.kind == isNull:
 			c.report(val, "there is no value: leave the member out")
 		default:

@@ -100,15 +100,13 @@ func run(args []string, e *env) int {
 		args = []string{"--help"}
 		k.Stdout, k.Exit = e.Stderr, func(int) { os.Exit(exit.Usage) }
 	}
-	switch args = helpArguments(k, args); {
-	case len(args) == 1 && args[0] == "--version": // what people try first
+	args = helpArguments(k, args)
+	if len(args) == 1 && args[0] == "--version" { // what people try first
 		args[0] = "version"
-	case formerVerb(args) != "":
-		return report(e, exit.With(exit.Usage, errors.New(formerVerb(args))))
 	}
 	ctx, err := parse(k, args)
 	if err != nil {
-		return report(e, exit.With(exit.Usage, usage(ctx, err)))
+		return report(e, exit.With(exit.Usage, usage(ctx, args, err)))
 	}
 	return report(e, runVerb(e, ctx))
 }

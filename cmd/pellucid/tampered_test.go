@@ -112,7 +112,7 @@ func TestTampered(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, args := range verbs {
-					if strings.HasPrefix(args[1], "block") == (table == "blocks") {
+					if slices.Contains(args, "blocks") == (table == "blocks") {
 						ran(t, table+"."+column+" "+kind, args...)
 					}
 				}
@@ -134,7 +134,7 @@ func ledgerTampered(t *testing.T, db *sql.DB) {
 		if _, err := db.Exec("UPDATE ledger_head SET checkpoint = ?", []byte(value)); err != nil {
 			t.Fatal(err)
 		}
-		for _, args := range [][]string{{"ledger", "checkpoint"}, {"ledger", "checkpoint", "--json"}, {"ledger", "verify"}, {"ledger", "show"}, {"trust"}} {
+		for _, args := range [][]string{{"ledger", "checkpoint"}, {"ledger", "checkpoint", "--json"}, {"ledger", "verify"}, {"ledger", "show"}, {"trust", "--replay"}} {
 			code, _ := ran(t, "checkpoint "+kind, args...)
 			if slices.Contains([]string{"checkpoint", "verify"}, args[1]) && code != exit.Failed {
 				t.Errorf("%s: %v: exit code %d", kind, args, code)

@@ -36,6 +36,14 @@ signatures. Exit codes: 0 done; 1 the log has not begun, the export or a record 
 stored scores differ; 2 wrong usage; 4 the store cannot be reached.`
 }
 
+// Validate is called by kong; its error is one of usage.
+func (c *trustCmd) validate() error {
+	if instead, was := formerIn([]string{"trust", c.Dir}); was { // which is no directory
+		return errors.New(instead)
+	}
+	return nil
+}
+
 func (c *trustCmd) Run(e *env) error {
 	switch {
 	case c.Dir != "":

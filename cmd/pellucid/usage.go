@@ -33,9 +33,12 @@ var (
 // usage is what kong says of a command line, in the words of its reader: without the
 // empty value by which a flag that has a choice may be left out, and with the place
 // where the right words stand.
-func usage(ctx *kong.Context, err error) error {
+func usage(ctx *kong.Context, args []string, err error) error {
 	if now := exit.Unwritten(err); now != err { // --help writes too
 		return now
+	}
+	if instead, was := formerIn(args); was {
+		return errors.New(instead)
 	}
 	says := strings.NewReplacer(`,""`, "", `"",`, "").Replace(err.Error())
 	says = notANumber().ReplaceAllString(says, "want a number, not")

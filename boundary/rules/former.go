@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rules
+
+import "strings"
+
+// former has the members and values of the configuration that this build no longer has and that a page once
+// showed, each with what to do now. A key is a path, in which * stands for a name that the author chooses; with
+// =VALUE it is a value of that member.
+var former = map[string]string{
+	"http.session_news": "session_news is gone: a client is always told that its session was brought back",
+}
+
+// formerAt returns what to do in place of the former member at path, or of its former value.
+func formerAt(path, value string) (instead string, found bool) {
+	for pattern, instead := range former {
+		pattern, want, ofValue := strings.Cut(pattern, "=")
+		before, after, named := strings.Cut(pattern, "*")
+		matches := path == pattern || named && len(path) > len(before)+len(after) && strings.HasPrefix(path, before) && strings.HasSuffix(path, after)
+		if matches && (!ofValue || value == want) {
+			return instead, true
+		}
+	}
+	return "", false
+}
