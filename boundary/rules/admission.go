@@ -58,7 +58,7 @@ func (a *Admission) section() value {
 
 func (a *Admission) members() []member {
 	return []member{
-		{"pins", live, word(&a.Pins, policy.Enforce, Modes.words, Modes.values), "what becomes of what differs from its pin: `enforce` holds it until `pellucid pins approve`, `audit` records it, `off` pins nothing"},
+		{"pins", live, word(&a.Pins, policy.Enforce, modes.words, modes.values), "what becomes of what differs from its pin: `enforce` holds it until `pellucid pins approve`, `audit` records it, `off` pins nothing"},
 		{"first", live, word(&a.HoldFirst, false, firstWords, heldValues), "`hold`: also what was never seen waits for a reviewer"},
 		{"wide", live, boolean(&a.Wide, true), "look for every hidden character; `false`: only the 151 of SUSPICIOUS_UNICODE"},
 		{"hidden", live, word(&a.RejectHidden, false, hiddenWords, heldValues), "what becomes of hidden text in what a server says of itself: `withhold` withholds the tool, prompt, resource or template that holds it until `pellucid pins approve`, and of the server's own introduction the text; `reject` refuses the server"},
