@@ -216,17 +216,17 @@ func memberSchema(t *testing.T, m member) schema {
 func classifiersSchema(out, each schema) schema {
 	var cases []schema
 	for _, provider := range classifierProviders {
-		then, needs := schema{}, []string{}
+		needs, others := []string{}, []string{}
 		for _, m := range new(Classifier).ofProviders() {
 			switch {
 			case slices.Contains(strings.Fields(m.needs), provider):
 				needs = append(needs, m.name)
 			case !slices.Contains(strings.Fields(m.may), provider):
-				then[m.name] = false
+				others = append(others, m.name)
 			}
 		}
 		cases = append(cases, schema{"if": schema{"properties": schema{"provider": schema{"const": provider}}, "required": []string{"provider"}},
-			"then": schema{"properties": then, "required": needs}})
+			"then": schema{"propertyNames": schema{"not": schema{"enum": others}}, "required": needs}})
 	}
 	each["allOf"] = cases
 	local := maps.Clone(each)
@@ -408,7 +408,6 @@ func TestSchemaRefuses(t *testing.T) {
 		"version: 1\nreview: {provider: anthropic, url: https://a.example, model: m, key: sk-0123456789}",
 		"version: 1\npolicy: {rules: [{name: a, on: result, when: x}]}",
 		"version: 1\npolicy: {rules: [{name: a, on: result, when: x, then: drop}]}",
-		"version: 1\ntrust: {rest: 0}",
 		"version: 1\nguard: {severity: {low: 0.1}}",
 		"version: 1\nground: {peers: [{token: env:X}]}",
 		"version: 1\nclassifiers: {x: {mode: shadow}}",
