@@ -56,7 +56,7 @@ func (b *boundary) setReview(r *rules.Rules, progress func(server string, s surf
 func (b *boundary) admission(s *rules.Server, called string, connect surface.Connect) admit.Config {
 	a := s.Admission
 	c := admit.Config{Name: s.Name, Called: called, Identity: identity(s), Transport: identityOf(s), Pin: pinnedAs(s), Flag: b.flag,
-		Settings: admit.Settings{Mode: a.Pins, HoldFirst: a.HoldFirst, Narrow: !a.Wide, RejectHidden: a.RejectHidden, HoldShadows: a.HoldShadows, Timeout: a.Timeout,
+		Settings: admit.Settings{Mode: a.Pins, HoldFirst: a.HoldFirst, Narrow: !a.Wide, RejectHidden: a.RejectHidden, HoldShadows: a.HoldShadows,
 			Descriptions: a.Descriptions != rules.IgnoreDescriptions, HoldDescriptions: a.Descriptions == rules.HoldDescriptions}}
 	for text := range strings.FieldsSeq(a.DangerouslyAllow) {
 		var d surface.Digest

@@ -101,7 +101,7 @@ func (b *boundary) open(dir *state.Dir, r *rules.Rules, n needs) (err error) {
 			return err
 		}
 	}
-	b.scored, b.decides = r.Trust.OrDefault(), n.decides
+	b.scored, b.decides = trust.Options{}.OrDefault(), n.decides
 	if recorded {
 		err = b.record(dir, r, n)
 	} else {

@@ -178,7 +178,7 @@ func (b *Gateway) console(r *rules.Rules, who auth.Authenticator) (*console.Cons
 			return b.ground.Ground(ctx, ground.Request{Query: question, Limit: 20})
 		}
 	}
-	o.SignIns.Idle, o.SignIns.Life = r.Console.Idle, r.Console.Life
+	o.SignIns.Idle, o.SignIns.Life = signin.DefaultIdle, signin.DefaultLife
 	o.Proxies = r.HTTP.Proxies()
 	o.URL, o.Links, o.Tokens = r.PublicURL, r.Console.Links, who
 	for _, g := range r.Console.Grants {

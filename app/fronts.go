@@ -58,7 +58,7 @@ func (b *Gateway) front(r *rules.Rules, server string, accept func(context.Conte
 			})
 		},
 		Principal: sessionOwner, MaxBody: r.HTTP.MaxBody, Sessions: r.HTTP.Sessions, Idle: r.HTTP.SessionIdle,
-		Registry: b.registry(server), Forwarder: b.forwarder(), Silent: !r.HTTP.SessionNews,
+		Registry: b.registry(server), Forwarder: b.forwarder(),
 		Notice: func(line string) { b.log.Warn("client: " + line) },
 	})
 }

@@ -206,8 +206,8 @@ func TestUpReloadRestart(t *testing.T) {
 	})
 	g.Write(config + "http: {rate: 10}\n")
 	g.Eventually("what takes effect at once", inForce(2))
-	g.Write(config + "trust: {rest: 0.5}\n")
-	g.Eventually("the next member", func() bool { return strings.Contains(g.Log.String(), "members=[trust.rest]") })
+	g.Write(config + "limits: {memory: 64MiB}\n")
+	g.Eventually("the next member", func() bool { return strings.Contains(g.Log.String(), "members=[limits.memory]") })
 	if n := strings.Count(g.Log.String(), "restart the gateway"); n != 2 {
 		t.Errorf("%d times:\n%s", n, g.Log)
 	}

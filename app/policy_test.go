@@ -154,7 +154,7 @@ func TestTrustKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := func(r *rules.Rules) *boundary {
-		b := &boundary{log: slog.New(slog.DiscardHandler), scored: r.Trust}
+		b := &boundary{log: slog.New(slog.DiscardHandler), scored: trust.Options{}.OrDefault()}
 		if err := b.openTrust(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -166,9 +166,6 @@ func TestTrustKept(t *testing.T) {
 	b.saveTrust()
 	if got := open(&rules.Rules{}).book().Score(o, 1000); got != 300_000 {
 		t.Errorf("read again: %v", got)
-	}
-	if got := open(&rules.Rules{Trust: trust.Options{Rest: 500_000}}).book().Score(o, 1000); got != 500_000 {
-		t.Errorf("other options: %v", got)
 	}
 	if left, _ := filepath.Glob(filepath.Join(path, ".trust-*")); left != nil {
 		t.Errorf("left behind: %v", left)

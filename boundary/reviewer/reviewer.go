@@ -46,7 +46,7 @@ func (v *Model) Review(server, transport string) *surface.Review {
 		// The model comes last: the others hold no space, so that no two are one.
 		Model:     strings.Join([]string{v.of.Provider(), v.of.URL, v.of.Model}, " "),
 		Transport: transport, Cache: v.cache,
-		ChunkTokens: v.of.ChunkTokens, TotalTokens: v.of.Tokens, Timeout: v.of.Timeout,
+		TotalTokens: v.of.Tokens, Timeout: v.of.Timeout,
 	}
 	if v.progress != nil {
 		out.Progress = func(s surface.Step) { v.progress(server, s) }

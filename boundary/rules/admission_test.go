@@ -5,7 +5,6 @@ package rules
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 )
@@ -13,22 +12,22 @@ import (
 func TestAdmission(t *testing.T) {
 	digestA, digestB := "sha256:"+strings.Repeat("a", 64), "sha256:"+strings.Repeat("b", 64)
 	r := parse(t, "version: 1\nservers: {a: {command: [x]}}")
-	if want := (Admission{Wide: true, Timeout: 2 * time.Minute}); r.admission != want || r.Server("a").Admission != want {
+	if want := (Admission{Wide: true}); r.admission != want || r.Server("a").Admission != want {
 		t.Errorf("nothing is strict: %+v", r.Server("a").Admission)
 	}
 	r = parse(t, `version: 1
-admission: {first: hold, wide: true, shadows: hold, descriptions: hold, timeout: 30s}
+admission: {first: hold, wide: true, shadows: hold, descriptions: hold}
 servers:
   a: {command: [x]}
   b: {command: [x], admission: {first: approve, wide: false, descriptions: "off", dangerously_allow: ["`+digestB+`", "`+digestA+`"]}}
   c: {command: [x], admission: {pins: audit}}
-  d: {command: [x], admission: {pins: "off", timeout: 1m}}
+  d: {command: [x], admission: {pins: "off"}}
 `)
 	for name, want := range map[string]Admission{
-		"a": {HoldFirst: true, Wide: true, HoldShadows: true, Descriptions: HoldDescriptions, Timeout: 30 * time.Second},
-		"b": {HoldShadows: true, Descriptions: IgnoreDescriptions, Timeout: 30 * time.Second, DangerouslyAllow: digestA + " " + digestB},
-		"c": {Pins: policy.Audit, Wide: true, Timeout: 30 * time.Second},
-		"d": {Pins: policy.Off, Wide: true, Timeout: time.Minute},
+		"a": {HoldFirst: true, Wide: true, HoldShadows: true, Descriptions: HoldDescriptions},
+		"b": {HoldShadows: true, Descriptions: IgnoreDescriptions, DangerouslyAllow: digestA + " " + digestB},
+		"c": {Pins: policy.Audit, Wide: true},
+		"d": {Pins: policy.Off, Wide: true},
 	} {
 		if got := r.Server(name).Admission; got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
@@ -57,7 +56,7 @@ func TestAdmissionProblems(t *testing.T) {
 		"version: 1\nadmission: {hidden: drop}":                                               `admission.hidden: want withhold or reject: "drop"`,
 		"version: 1\ndefaults: {control_tokens: drop}":                                        `defaults.control_tokens: want defuse, remove or keep: "drop"`,
 		"version: 1\nadmission: {wide: 1}":                                                    "admission.wide: want true or false",
-		"version: 1\nadmission: {timeout: 2h}":                                                "admission.timeout:",
+		"version: 1\nadmission: {timeout: 2h}":                                                "admission.timeout: there is no such member",
 		"version: 1\nadmission: {first: hold, pins: audit}":                                   "admission.first: holds nothing where pins are not enforced",
 		"version: 1\nadmission: [enforce]":                                                    "admission: want an object",
 		"version: 1\nservers: {a: {command: [x], admission: {shadows: hold, pins: \"off\"}}}": "servers.a.admission.shadows: holds nothing",

@@ -4,19 +4,16 @@ package rules
 
 import (
 	"net/url"
-	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/egress"
 	"github.com/pellucid-mcp/pellucid/platform/loopback"
-	"github.com/pellucid-mcp/pellucid/platform/signin"
 )
 
 // Console is the web console that the gateway serves.
 type Console struct {
-	Idle, Life time.Duration
-	Grants     []ConsoleGrant
-	OpenID     *ConsoleOpenID // nil: no provider signs people in
-	Links      bool           // one-time links sign in: the listener and the public URL are on loopback
+	Grants []ConsoleGrant
+	OpenID *ConsoleOpenID // nil: no provider signs people in
+	Links  bool           // one-time links sign in: the listener and the public URL are on loopback
 }
 
 // A ConsoleGrant gives a role to those who have a scope or are in a group.
@@ -44,8 +41,6 @@ func (x *Console) members() []member {
 	return []member{
 		{"grants", live, objects(&x.Grants, maxNames, (*ConsoleGrant).members, nil), "who has which role; who has none may not come in"},
 		{"openid", live, optional(&x.OpenID, (*ConsoleOpenID).members, (*compiler).consoleOpenID), "the provider of OpenID Connect that signs people in; it needs `public_url`. It leads back to `PUBLIC_URL/console/login/return`"},
-		{"idle", live, duration(&x.Idle, signin.DefaultIdle, time.Minute, 24*time.Hour), "a session ends when it is not used for this time"},
-		{"life", live, duration(&x.Life, signin.DefaultLife, time.Minute, 7*24*time.Hour), "a session ends after this time, however much it is used"},
 	}
 }
 

@@ -77,11 +77,11 @@ func memberTables() string {
 				continue
 			}
 			seen[key] = true
-			fmt.Fprintf(&rows, "| `%s` | %s | %s | %s | %s |\n", m.name, cell(m.value.kind), defaultCell(m), changeCell(m.trait|of), m.words+providerCell(path, m.name))
+			fmt.Fprintf(&rows, "| `%s` | %s | %s | %s |\n", m.name, kindCell(m.value.kind), defaultCell(m), m.words+providerCell(path, m.name)+changeCell(m.trait|of))
 		}
 		if rows.Len() > 0 {
 			fmt.Fprintf(&b, "\n### Members of %s\n\n", orElse(path, "the file"))
-			b.WriteString("| member | value | default | a change | |\n|---|---|---|---|---|\n" + rows.String())
+			b.WriteString("| member | value | default | |\n|---|---|---|---|\n" + rows.String())
 			if len(inherited) > 0 {
 				b.WriteString("\nThese mean here what they mean above: `" + strings.Join(inherited, "`, `") + "`.\n")
 			}
@@ -105,6 +105,13 @@ func orElse(path, other string) string {
 	}
 	return "`" + path + "`"
 }
+
+// kindCell leaves out how long a list may be, which the schema says.
+func kindCell(s string) string {
+	return cell(strings.Replace(longest.ReplaceAllString(s, "$1"), "`true`, `false`", "bool", 1))
+}
+
+var longest = regexp.MustCompile("^(list|object) of at most [0-9,]+")
 
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
@@ -136,13 +143,13 @@ func providerCell(path, name string) (out string) {
 func changeCell(of trait) string {
 	switch {
 	case of&restart != 0:
-		return "restart"
+		return " *(restart)*"
 	case of&ends != 0:
-		return "ends sessions"
+		return " *(ends sessions)*"
 	case of&ofGuard != 0:
-		return "restart of guard"
+		return " *(restart of guard)*"
 	}
-	return "at once"
+	return ""
 }
 
 func configSchema(t *testing.T) string {
@@ -216,17 +223,17 @@ func memberSchema(t *testing.T, m member) schema {
 func classifiersSchema(out, each schema) schema {
 	var cases []schema
 	for _, provider := range classifierProviders {
-		then, needs := schema{}, []string{}
+		needs, others := []string{}, []string{}
 		for _, m := range new(Classifier).ofProviders() {
 			switch {
 			case slices.Contains(strings.Fields(m.needs), provider):
 				needs = append(needs, m.name)
 			case !slices.Contains(strings.Fields(m.may), provider):
-				then[m.name] = false
+				others = append(others, m.name)
 			}
 		}
 		cases = append(cases, schema{"if": schema{"properties": schema{"provider": schema{"const": provider}}, "required": []string{"provider"}},
-			"then": schema{"properties": then, "required": needs}})
+			"then": schema{"propertyNames": schema{"not": schema{"enum": others}}, "required": needs}})
 	}
 	each["allOf"] = cases
 	local := maps.Clone(each)
@@ -408,7 +415,6 @@ func TestSchemaRefuses(t *testing.T) {
 		"version: 1\nreview: {provider: anthropic, url: https://a.example, model: m, key: sk-0123456789}",
 		"version: 1\npolicy: {rules: [{name: a, on: result, when: x}]}",
 		"version: 1\npolicy: {rules: [{name: a, on: result, when: x, then: drop}]}",
-		"version: 1\ntrust: {rest: 0}",
 		"version: 1\nguard: {severity: {low: 0.1}}",
 		"version: 1\nground: {peers: [{token: env:X}]}",
 		"version: 1\nclassifiers: {x: {mode: shadow}}",

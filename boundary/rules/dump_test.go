@@ -20,7 +20,7 @@ listen: localhost:1
 store: postgres://u@h/d
 replicas: {address: "replica-1.example:7421", listen: 0.0.0.0:7421}
 public_url: https://a.example/base
-http: {hosts: [a, b], origins: [https://o.example], trusted_proxies: [10.0.0.0/8, 192.0.2.7], max_body: 1025, sessions: 1, session_idle: 90s, session_life: 48h, session_news: false, rate: 0.25, burst: 2, concurrency: 3, drain: 0s}
+http: {hosts: [a, b], origins: [https://o.example], trusted_proxies: [10.0.0.0/8, 192.0.2.7], max_body: 1025, sessions: 1, session_idle: 90s, session_life: 48h, rate: 0.25, burst: 2, concurrency: 3, drain: 0s}
 limits: {memory: 64MiB, children: 9, children_per_server: 8, children_per_principal: 7}
 auth:
   tokens: file:tokens.json
@@ -28,10 +28,8 @@ auth:
 console:
   grants: [{role: viewer, scope: staff}, {role: reviewer, scope: "mail team", servers: [one, two]}, {role: admin, scope: pellucid-admins}]
   openid: {issuer: https://id.example, client_id: pellucid, client_secret: env:LAB, scopes: [profile], name: sub, groups: roles, dangerously_http_on_loopback: true}
-  idle: 10m
-  life: 8h
 telemetry: {metrics: false, otlp: http://127.0.0.1:4318, log: warn, log_format: json}
-review: {provider: anthropic, url: https://api.example/v1, model: m-1, key: env:LAB, reasoning: true, timeout: 90s, tokens: 16000, chunk_tokens: 4000}
+review: {provider: anthropic, url: https://api.example/v1, model: m-1, key: env:LAB, reasoning: true, timeout: 90s, tokens: 16000}
 guard:
   upstream: https://p.example/v1
   key: env:LAB
@@ -84,7 +82,7 @@ classifiers:
   h: {provider: http, url: http://h.example, model: piguard-1, texts: 4, text_chars: 500, dangerously_plain_http: true, max_bytes: 64KiB}
   j: {provider: judge, url: https://j.example/v1, model: m-1, format: anthropic, key: env:LAB, reasoning: true, text_chars: 6000}
 webhooks:
-  oncall: {url: env:HOOK_URL, secrets: ["env:NEXT_HOOK", "env:HOOK"], events: [call.held, source.blocked], timeout: 2s}
+  oncall: {url: env:HOOK_URL, secrets: ["env:NEXT_HOOK", "env:HOOK"], events: [call.held, source.blocked]}
   chat: {url: http://chat.internal.example/hook, secrets: ["env:HOOK"], dangerously_private_network: true, dangerously_plain_http: true}
 defaults: {profile: mcp, frame: meta, validate: off, unverifiable: hold, max_chars: 8, timeout: 1h30m, hold: [nfkc, confusable], classify: [local, b], capture: [delivered, arguments], capture_of: [withheld]}
 captures: {for: 36h, total: 2MiB}
@@ -103,7 +101,7 @@ servers:
     tools:
       "a*": {allow: false, profile: faithful, control_tokens: remove, classify: [], capture: [], capture_of: [passed, dropped]}
       t: {llm: {tag: other-response, model: ""}}
-  two: {url: env:KEYED_URL, headers: {authorization: file:/run/secrets/search, X-B: c}, transport: sse, fence: [prompts, any-type], structured: text, tools: {q: {fence: [], structured: keep}}, control_tokens: keep, admission: {pins: audit, wide: true, hidden: reject, timeout: 90s}}
+  two: {url: env:KEYED_URL, headers: {authorization: file:/run/secrets/search, X-B: c}, transport: sse, fence: [prompts, any-type], structured: text, tools: {q: {fence: [], structured: keep}}, control_tokens: keep, admission: {pins: audit, wide: true, hidden: reject}}
   github: {mcp_json: ~/.config/claude/claude_desktop_config.json}
 exceptions:
   - {server: one, code: nfkc, until: 2026-12-31T01:00:00.5+01:00, why: "x \u0007"}
@@ -112,12 +110,11 @@ exceptions:
 
 // TestEffective: what is shown means the same when it is read again.
 func TestEffective(t *testing.T) {
-	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "spec", "config.md"))
+	example, err := os.ReadFile(filepath.Join("..", "..", "docs", "examples", "pellucid.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	example := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindSubmatch(doc)
-	for _, src := range []string{"version: 1", "version: 1\nhttp: {rate: 0}", everything, string(example[1])} {
+	for _, src := range []string{"version: 1", "version: 1\nhttp: {rate: 0}", everything, string(example)} {
 		r := parse(t, src)
 		again := parse(t, string(r.Effective()))
 		if diff := cmp.Diff(string(r.Effective()), string(again.Effective())); diff != "" {
@@ -207,9 +204,9 @@ func TestDiff(t *testing.T) {
 		{"version: 1\n", "version: 1\nreview: {provider: anthropic, url: https://a.example, model: m}\n", Difference{Sections: []string{"review"}}},
 		{"version: 1\n", "version: 1\nlimits: {children: 9}\n", Difference{Sections: []string{"limits"}, Restart: []string{"limits.children"}}},
 		{"version: 1\n", "version: 1\nhttp: {max_body: 1MiB, rate: 1, drain: 1s}\n", Difference{Sections: []string{"http"}, Restart: []string{"http.max_body"}}},
-		{"version: 1\n", "version: 1\nlimits: {children: 256, memory: 512MiB}\ntrust: {}\nevidence: {mode: best-effort}\n", Difference{}},
-		{"version: 1\n", "version: 1\ntrust: {rest: 0.5}\nevidence: {mode: off}\nground: {}\nguard: {buffer: true}\n",
-			Difference{Sections: []string{"evidence", "trust", "guard", "ground"}, Restart: []string{"evidence.mode", "trust.rest", "ground"}}},
+		{"version: 1\n", "version: 1\nlimits: {children: 256, memory: 512MiB}\nevidence: {mode: best-effort}\n", Difference{}},
+		{"version: 1\n", "version: 1\nlimits: {children: 9}\nevidence: {mode: off}\nground: {}\nguard: {buffer: true}\n",
+			Difference{Sections: []string{"limits", "evidence", "guard", "ground"}, Restart: []string{"limits.children", "evidence.mode", "ground"}}},
 		{"auth: {tokens: file:tokens.json}", "", Difference{Sections: []string{"auth"}}},
 		{"servers:", "exceptions: [{server: a, code: nfkc, until: 2026-01-01T00:00:00Z, why: x}]\nservers:", Difference{Ruled: []string{"a"}}},
 	} {

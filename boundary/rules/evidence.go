@@ -127,15 +127,15 @@ const (
 )
 
 var (
-	// Recordings are the ways to record decisions.
-	Recordings = Words[Recording]{[]string{"best-effort", "required", "off"}, []Recording{BestEffort, Required, NoEvidence}}
+	// recordings are the ways to record decisions.
+	recordings = choices[Recording]{[]string{"best-effort", "required", "off"}, []Recording{BestEffort, Required, NoEvidence}}
 )
 
-func (m Recording) String() string { return Recordings.words[m] }
+func (m Recording) String() string { return recordings.words[m] }
 
 func (e *Evidence) members() []member {
 	return []member{
-		{"mode", live, word(&e.Mode, BestEffort, Recordings.words, Recordings.values), "how decisions are recorded: `best-effort` counts what cannot be written, `required` withholds results then, `off` appends lines to decisions.jsonl ([Evidence](#evidence))"},
+		{"mode", live, word(&e.Mode, BestEffort, recordings.words, recordings.values), "how decisions are recorded: `best-effort` counts what cannot be written, `required` withholds results then, `off` appends lines to decisions.jsonl ([Evidence](#evidence))"},
 		{"origin", live, checked(&e.Origin, "", "a label without +, such as example.com/log", ledger.ValidOrigin),
 			"the log's name, for ever; default: one is made up at the first start"},
 		{"key", live, reference(&e.Key), "the log's private key, `PRIVATE+KEY+…`; default: one of the state directory"},

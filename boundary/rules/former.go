@@ -12,6 +12,7 @@ var former = map[string]string{
 	"evidence.export":             "exports are gone: pellucid ledger export --follow writes the records as JSON lines, and docs/evidence.md shows how an agent sends them",
 	"evidence.mirror":             "the mirror is gone: pellucid ledger export writes the same files, and docs/evidence.md shows how a scheduler copies them",
 	"evidence.kms":                "KMS is gone: decrypt the key before the start, and name it with evidence.key: file:PATH",
+	"http.session_news":           "session_news is gone: a client is always told that its session was brought back",
 }
 
 // formerAt returns what to do in place of the former member at path, or of its former value.

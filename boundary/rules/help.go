@@ -4,20 +4,10 @@ package rules
 
 import "strings"
 
-// Words are the words of a member, and what each of them means.
-type Words[T comparable] struct {
+// choices are the words of a member, and what each of them means.
+type choices[T comparable] struct {
 	words  []string
 	values []T
-}
-
-// Of returns what a word means; the zero value for a word that is not one of them.
-func (w Words[T]) Of(word string) (v T) {
-	for i, known := range w.words {
-		if known == word {
-			return w.values[i]
-		}
-	}
-	return v
 }
 
 // A MemberHelp is what flags that mean the same as a member say of it.

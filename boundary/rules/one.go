@@ -36,7 +36,7 @@ var ErrNoServer = errors.New("rules: the server has neither a command nor a URL"
 // Members of the configuration of which one server depends. Of exceptions, servers and classifiers
 // it depends on its own.
 var (
-	ofOne = []string{"version", "store", "tokens", "review", "evidence", "quarantine", "captures", "policy", "trust", "telemetry",
+	ofOne = []string{"version", "store", "tokens", "review", "evidence", "quarantine", "captures", "policy", "telemetry",
 		"admission", "classifiers", "defaults", "servers", "exceptions"}
 	ofGatewayOnly = []string{"prefix", "scopes", "share"} // members of a server
 	ofUpstream    = []string{"command", "url", "mcp_json"}

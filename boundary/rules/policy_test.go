@@ -35,7 +35,6 @@ policy:
       when: "tool == 'x'"
       then: deny
       mode: audit
-trust: {rest: 0.6, floor: 0.01, half_life: 12h}
 `
 
 func TestPolicy(t *testing.T) {
@@ -62,17 +61,14 @@ func TestPolicy(t *testing.T) {
 			t.Errorf("%v", tool)
 		}
 	}
-	if r.Trust.Rest != 600_000 || r.Trust.Floor != 10_000 || r.Trust.HalfLife.Hours() != 12 {
-		t.Errorf("%+v", r.Trust)
-	}
 	again := parse(t, string(r.Effective()))
 	if !Equal(r, again) {
 		t.Errorf("read again it is another:\n%s\n%s", r.Effective(), again.Effective())
 	}
-	if none := parse(t, "version: 1"); none.Policy != nil || none.Trust != newRules().Trust || strings.Contains(string(none.Effective()), "policy") {
+	if none := parse(t, "version: 1"); none.Policy != nil || strings.Contains(string(none.Effective()), "policy") {
 		t.Error("a policy that nobody has asked for")
 	}
-	if d := Diff(r, parse(t, "version: 1")); !slices.Equal(d.Sections, []string{"policy", "trust"}) {
+	if d := Diff(r, parse(t, "version: 1")); !slices.Equal(d.Sections, []string{"policy"}) {
 		t.Errorf("%+v", d)
 	}
 }
@@ -103,9 +99,7 @@ func TestPolicyProblems(t *testing.T) {
 		{"version: 1\npolicy: {on_error: allow}", "policy.on_error: want hold or deny"},
 		{"version: 1\npolicy: {privileged: [files]}", "policy.privileged[0]: want SERVER/TOOL"},
 		{"version: 1\npolicy: {preset: standard, rules: [{name: classified, on: result, when: \"true\", then: hold}]}", "policy.rules[0].name: another rule has this name"},
-		{"version: 1\ntrust: {rest: 0}", "trust.rest: want a number above 0 and up to 1"},
-		{"version: 1\ntrust: {rest: 0.1234567}", "trust.rest: want a number above 0 and up to 1"},
-		{"version: 1\ntrust: {half_life: 1s}", "trust.half_life: want a duration from 1m to 8760h"},
+		{"version: 1\ntrust: {rest: 0.5}", "trust: there is no such member"},
 	} {
 		if p := problemsOf(t, x.src); !strings.Contains(p[0].String(), x.want) {
 			t.Errorf("%s\ngot  %s\nwant %s", x.src, p[0], x.want)

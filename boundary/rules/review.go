@@ -18,10 +18,9 @@ type Review struct {
 	Model  string
 	Key    Value // ""; none
 
-	Reasoning   bool          // the model thinks first: no temperature, and the newer name of the answer's bound
-	Timeout     time.Duration // of one question, with all attempts
-	Tokens      int           // of one server's review
-	ChunkTokens int           // of one question's material
+	Reasoning bool          // the model thinks first: no temperature, and the newer name of the answer's bound
+	Timeout   time.Duration // of one question, with all attempts
+	Tokens    int           // of one server's review
 }
 
 // A Format is the wire format that a provider speaks.
@@ -72,14 +71,11 @@ func (r *Review) Endpoint() (*llm.Endpoint, error) {
 const (
 	minReviewTokens = 16_000
 	maxReviewTokens = 100_000_000
-	minChunkTokens  = 4_000
-	maxChunkTokens  = 1_000_000
 )
 
 func (r *Review) members() []member {
 	return append(r.endpoint(),
-		member{"tokens", live, integer(&r.Tokens, 2_000_000, minReviewTokens, maxReviewTokens), "that the review of one server may cost"},
-		member{"chunk_tokens", live, integer(&r.ChunkTokens, 24_000, minChunkTokens, maxChunkTokens), "of a server's words in one question"})
+		member{"tokens", live, integer(&r.Tokens, 2_000_000, minReviewTokens, maxReviewTokens), "that the review of one server may cost"})
 }
 
 // endpoint are the members that say which model is asked.

@@ -16,12 +16,12 @@ func TestReview(t *testing.T) {
 		t.Errorf("a review that nobody asked for: %+v", r.Review)
 	}
 	r := parse(t, "version: 1\nreview: {provider: openai-chat, url: http://127.0.0.1:11434/v1, model: m}").Review
-	if r.format != format.Chat || r.Provider() != "openai-chat" || r.Key.Reveal() != "" || r.Timeout != 2*time.Minute || r.Tokens != 2_000_000 || r.ChunkTokens != 24_000 {
+	if r.format != format.Chat || r.Provider() != "openai-chat" || r.Key.Reveal() != "" || r.Timeout != 2*time.Minute || r.Tokens != 2_000_000 {
 		t.Errorf("%+v", r)
 	}
-	full := parse(t, "version: 1\nreview: {provider: anthropic, url: https://a.example/v1, model: m, key: env:LAB, reasoning: true, timeout: 3s, tokens: 20000, chunk_tokens: 5000}")
+	full := parse(t, "version: 1\nreview: {provider: anthropic, url: https://a.example/v1, model: m, key: env:LAB, reasoning: true, timeout: 3s, tokens: 20000}")
 	r = full.Review
-	if r.format != format.Messages || r.Key.Reveal() != secret || r.Key.String() != "env:LAB" || !r.Reasoning || r.Timeout != 3*time.Second || r.Tokens != 20_000 || r.ChunkTokens != 5_000 {
+	if r.format != format.Messages || r.Key.Reveal() != secret || r.Key.String() != "env:LAB" || !r.Reasoning || r.Timeout != 3*time.Second || r.Tokens != 20_000 {
 		t.Errorf("%+v", r)
 	}
 	if shown := fmt.Sprintf("%+v %#v %s", r, r.Key, full.Effective()); strings.Contains(shown, "text:"+secret) || strings.Contains(string(full.Effective()), secret) {
@@ -29,7 +29,7 @@ func TestReview(t *testing.T) {
 	}
 	w := newFixed()
 	w.env["LAB"] = "another"
-	other, err := Parse([]byte("version: 1\nreview: {provider: anthropic, url: https://a.example/v1, model: m, key: env:LAB, reasoning: true, timeout: 3s, tokens: 20000, chunk_tokens: 5000}"), w.options())
+	other, err := Parse([]byte("version: 1\nreview: {provider: anthropic, url: https://a.example/v1, model: m, key: env:LAB, reasoning: true, timeout: 3s, tokens: 20000}"), w.options())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/platform/capture"
 	"github.com/pellucid-mcp/pellucid/record/captures"
-	"github.com/pellucid-mcp/pellucid/record/trust"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
@@ -47,9 +46,8 @@ type Rules struct {
 	TwoPersons bool                // a release needs two persons
 	Webhooks   map[string]*Webhook // by name
 	Policy     *Policy             // nil: none
-	Trust      trust.Options
-	Guard      *Guard  // of pellucid guard; a gateway does not use it. nil: nothing is said
-	Ground     *Ground // nil: the adapter is not served, or with what is usual
+	Guard      *Guard              // of pellucid guard; a gateway does not use it. nil: nothing is said
+	Ground     *Ground             // nil: the adapter is not served, or with what is usual
 	admission  Admission
 	Tokens     *scrub.TokenTable // nil: those of this version
 
@@ -119,7 +117,6 @@ type HTTP struct {
 	Sessions    int
 	SessionIdle time.Duration
 	SessionLife time.Duration
-	SessionNews bool
 	Limits      auth.Limits // of a principal; Proxies is the caller's to set, in a copy
 	Drain       time.Duration
 }

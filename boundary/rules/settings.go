@@ -22,8 +22,8 @@ const (
 
 // Bounds of max_chars.
 const (
-	MinChars = 8       // of scrub.Policy
-	MaxChars = 1 << 25 // more than the largest message holds
+	minChars = 8       // of scrub.Policy
+	maxChars = 1 << 25 // more than the largest message holds
 )
 
 // settings are what defaults, a server and a tool may say. Each begins as a copy
@@ -65,13 +65,13 @@ const (
 )
 
 var (
-	// Frames are the kinds of frame of a tool's text, Profiles the ways to scrub it.
-	Frames   = Words[frame.Kind]{[]string{"fence", "meta", "llm"}, []frame.Kind{frame.KindFence, frame.KindMeta, frame.KindLLM}}
-	Profiles = Words[gateway.Profile]{[]string{"faithful", "mcp"}, []gateway.Profile{gateway.Faithful, gateway.MCP}}
+	// frames are the kinds of frame of a tool's text, profiles the ways to scrub it.
+	frames   = choices[frame.Kind]{[]string{"fence", "meta", "llm"}, []frame.Kind{frame.KindFence, frame.KindMeta, frame.KindLLM}}
+	profiles = choices[gateway.Profile]{[]string{"faithful", "mcp"}, []gateway.Profile{gateway.Faithful, gateway.MCP}}
 	// tokenActions are what becomes of control tokens; what is not said is the profile's.
-	tokenActions = Words[scrub.TokenAction]{[]string{"defuse", "remove", "keep"}, []scrub.TokenAction{scrub.DefuseTokens, scrub.RemoveTokens, scrub.KeepTokens}}
-	// Modes are those of a check that runs before the delivery.
-	Modes = Words[policy.Mode]{[]string{"enforce", "audit", "off"}, []policy.Mode{policy.Enforce, policy.Audit, policy.Off}}
+	tokenActions = choices[scrub.TokenAction]{[]string{"defuse", "remove", "keep"}, []scrub.TokenAction{scrub.DefuseTokens, scrub.RemoveTokens, scrub.KeepTokens}}
+	// modes are those of a check that runs before the delivery.
+	modes = choices[policy.Mode]{[]string{"enforce", "audit", "off"}, []policy.Mode{policy.Enforce, policy.Audit, policy.Off}}
 
 	// captureParts are the texts of a call, and captureVerdicts the verdicts on it.
 	captureParts    = []string{"arguments", "received", "delivered"}
@@ -92,14 +92,14 @@ func (s *settings) members(r *Rules, at level) []member {
 		out = []member{{"allow", live, opposite(&s.denied), "`false` leaves the tool out of the list, and refuses its calls"}}
 	}
 	out = append(out, []member{
-		{"profile", live, word(&s.profile, gateway.Faithful, Profiles.words, Profiles.values), "how text is scrubbed: `faithful` (removes what is hidden, leaves a blank or a line break where that kept words apart, and defuses control tokens), or `mcp` (removes control tokens too, and makes NFKC of the text, which changes digits, fractions and some scripts) ([scrub](scrub.md))"},
+		{"profile", live, word(&s.profile, gateway.Faithful, profiles.words, profiles.values), "how text is scrubbed: `faithful` (removes what is hidden, leaves a blank or a line break where that kept words apart, and defuses control tokens), or `mcp` (removes control tokens too, and makes NFKC of the text, which changes digits, fractions and some scripts) ([scrub](scrub.md))"},
 		{"control_tokens", live, word(&s.tokens, scrub.ProfileTokens, tokenActions.words, tokenActions.values), "what becomes of control tokens: `defuse` makes look-alikes of their delimiters, and restores them in what a client sends; `remove` removes them; `keep` leaves them, which is a deviation that is logged and recorded; default: `faithful` defuses and `mcp` removes ([scrub](scrub.md))"},
-		{"frame", live, word(&s.frame, frame.KindFence, Frames.words, Frames.values), "`fence` puts the text of tools between tags; `meta` marks it in `_meta` only, for programs that parse it; `llm` puts it into the envelope of text that an external language model has written ([frame](frame.md))"},
+		{"frame", live, word(&s.frame, frame.KindFence, frames.words, frames.values), "`fence` puts the text of tools between tags; `meta` marks it in `_meta` only, for programs that parse it; `llm` puts it into the envelope of text that an external language model has written ([frame](frame.md))"},
 		{"fence", live, fence(&s.framing, at), "what is put between tags beside the text of tools: what is read of resources, messages of prompts, and with `any-type` also text of resources that a program parses, as JSON and HTML; `all` is each of these ([Framing](#framing))"},
 		{"structured", live, word(&s.framing.StructuredText, false, structuredWords, []bool{false, true}), "`text` delivers structured content as JSON between tags, and takes `outputSchema` from the tools"},
-		{"validate", live, word(&s.validation.Mode, policy.Enforce, Modes.words, Modes.values), "what becomes of structured content that its tool's `outputSchema` refuses, and of messages of another form ([shape](shape.md)): `enforce` withholds it, `audit` records it"},
+		{"validate", live, word(&s.validation.Mode, policy.Enforce, modes.words, modes.values), "what becomes of structured content that its tool's `outputSchema` refuses, and of messages of another form ([shape](shape.md)): `enforce` withholds it, `audit` records it"},
 		{"unverifiable", live, word(&s.validation.PassUnverifiable, true, []string{"pass", "hold"}, []bool{true, false}), "what becomes of a result whose schema cannot be evaluated"},
-		{"max_chars", live, integer(&s.maxChars, 1<<20, MinChars, MaxChars), "characters of a text, behind which it is cut: the text, the log and the provenance say so"},
+		{"max_chars", live, integer(&s.maxChars, 1<<20, minChars, maxChars), "characters of a text, behind which it is cut: the text, the log and the provenance say so"},
 		{"timeout", live, duration(&s.timeout, 10*time.Minute, time.Second, maxTimeout), "how long the server may be silent about a request"},
 		{"privileged", live, boolean(&s.privileged, true), "`false`: delivered even if evidence is required and cannot be written"},
 		{"hold", live, codes(&s.hold), "hold a tool's result for review where one of these is found in it, `hidden-tag` for one ([scrub](scrub.md)), instead of delivering it without"},
@@ -118,8 +118,8 @@ func (s *settings) members(r *Rules, at level) []member {
 	return out
 }
 
-// NewCapture is what is kept by the words of capture and capture_of.
-func NewCapture(parts, of []string) gateway.Capture {
+// newCapture is what is kept by the words of capture and capture_of.
+func newCapture(parts, of []string) gateway.Capture {
 	c := gateway.Capture{Arguments: slices.Contains(parts, "arguments"), Received: slices.Contains(parts, "received"), Delivered: slices.Contains(parts, "delivered")}
 	for _, v := range of {
 		c.Of = append(c.Of, gateway.Verdict(v))
@@ -238,7 +238,7 @@ func (c *compiler) tool(s settings, p place) *Tool {
 		Rule: gateway.Rule{
 			Denied: s.denied, Profile: s.profile, ControlTokens: s.tokens, Frame: s.frame, Framing: s.framing, MaxChars: s.maxChars,
 			Timeout: s.timeout, Validation: s.validation, Hold: s.hold, Unprivileged: !s.privileged,
-			Capture: NewCapture(s.capture, s.captureOf),
+			Capture: newCapture(s.capture, s.captureOf),
 		},
 		Classifiers: s.classifiers, also: s.also,
 	}
@@ -252,7 +252,7 @@ func (c *compiler) tool(s settings, p place) *Tool {
 		c.report(p, "frame: llm needs llm.provider")
 		return t
 	}
-	llm, err := LLM{Provider: s.llm.provider, Tag: s.llm.tag, Source: s.llm.source, Grounded: s.llm.grounded}.Compile()
+	llm, err := s.llm.compile()
 	if err != nil {
 		c.report(p, "%s", err)
 		return t
@@ -264,9 +264,6 @@ func (c *compiler) tool(s settings, p place) *Tool {
 	}
 	return t
 }
-
-// slug is that of the tag, or made from the provider's name.
-func (l *llmSettings) slug() string { return LLM{Provider: l.provider, Tag: l.tag}.slug() }
 
 // compileTools makes the tables of a server. What is given by a tool's name, beside
 // its settings, makes a rule of the tool's own, of what applies to it.

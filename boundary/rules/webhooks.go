@@ -16,7 +16,6 @@ type Webhook struct {
 	url       Value
 	secrets   []Value
 	types     []webhook.Type
-	timeout   time.Duration
 	private   bool // dangerously_private_network
 	plainHTTP bool // dangerously_plain_http
 }
@@ -69,15 +68,17 @@ func (x *Webhook) members() []member {
 			"that sign each message, the new one beside the old one while you replace it: `whsec_…` (HMAC-SHA-256) or `whsk_…` (Ed25519)"},
 		{"events", live, list(&x.types, webhook.Types, len(types), "`"+strings.Join(types, "`, `")+"`",
 			func(s string) bool { return slices.Contains(types, s) }), "what the receiver is told"},
-		{"timeout", live, duration(&x.timeout, 10*time.Second, 100*time.Millisecond, webhook.MaxAttempt), "of one attempt"},
 		{"dangerously_private_network", live, boolean(&x.private, false), "allow addresses that are not on the public network"},
 		{"dangerously_plain_http", live, boolean(&x.plainHTTP, false), "allow an http URL beyond this machine"},
 	}
 }
 
+// attemptTime is how long one attempt to deliver a message may take.
+const attemptTime = 10 * time.Second
+
 // Receiver is the receiver of that name. The caller closes it.
 func (x *Webhook) Receiver(name string) (*webhook.Receiver, error) {
-	o := webhook.Options{Name: name, URL: x.url.text, Types: x.types, Timeout: x.timeout,
+	o := webhook.Options{Name: name, URL: x.url.text, Types: x.types, Timeout: attemptTime,
 		DangerouslyPrivateNetwork: x.private, DangerouslyPlainHTTP: x.plainHTTP}
 	for _, v := range x.secrets {
 		s, err := webhook.ParseSecret(v.text)
@@ -92,7 +93,7 @@ func (x *Webhook) Receiver(name string) (*webhook.Receiver, error) {
 // Equal reports whether two mean the same, secrets included.
 func (x *Webhook) Equal(y *Webhook) bool {
 	return x.url == y.url && slices.Equal(x.secrets, y.secrets) && slices.Equal(x.types, y.types) &&
-		x.timeout == y.timeout && x.private == y.private && x.plainHTTP == y.plainHTTP
+		x.private == y.private && x.plainHTTP == y.plainHTTP
 }
 
 // references is a list of secrets that valid holds for; what they stand for is in no dump.

@@ -64,7 +64,7 @@ func formerIn(args []string) string {
 	for n := min(3, len(args)); n > 0; n-- {
 		was := strings.Join(args[:n], " ")
 		if now, moved := movedVerbs[was]; moved {
-			return "pellucid " + was + " is now pellucid " + now
+			return was + " is now pellucid " + now
 		}
 	}
 	for words, instead := range former {

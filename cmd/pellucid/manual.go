@@ -58,7 +58,7 @@ func manualPages(app *kong.Node) []manual.Page {
 			{Term: "PELLUCID_DB", Text: "The store, where a command has the flag --db and it is not given."},
 		}},
 		{Heading: "FILES", Items: []manual.Item{
-			{Term: "/etc/pellucid/pellucid.yaml", Text: "The configuration of the service. Otherwise pellucid.yaml in the working directory is read."},
+			{Term: "/etc/pellucid/pellucid.yaml", Text: "The configuration of the service. Otherwise pellucid.yaml in the working directory is read, or else that of the user (~/.config/pellucid/pellucid.yaml), which is the one that pellucid wrap reads."},
 			{Term: "/var/lib/pellucid", Text: "The state directory of the service."},
 		}},
 		{Heading: "EXIT STATUS", Items: []manual.Item{

@@ -55,8 +55,6 @@ type FrontOptions struct {
 	// Forwarder knows which process has a session, where several processes serve the endpoint. nil: this
 	// one has all.
 	Forwarder Forwarder
-	// Silent leaves out the log message by which a client learns that its session was brought back.
-	Silent bool
 }
 
 // Front serves one MCP endpoint over streamable HTTP, in both eras: what

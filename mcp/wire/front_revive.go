@@ -216,7 +216,7 @@ func (s *FrontSession) announce(capabilities strictjson.Value, level string) {
 		}
 	}
 	quiet := slices.Contains([]string{"error", "critical", "alert", "emergency"}, level)
-	if capabilities.Get("logging").Exists() && !quiet && !s.f.opt.Silent {
+	if capabilities.Get("logging").Exists() && !quiet {
 		_ = s.Write(s.f.ctx, NewRequest(ID{}, "notifications/message", []byte(newsOfRevival)))
 	}
 }
