@@ -133,7 +133,7 @@ func (r *Rules) members() []member {
 			"of every server; each may be overridden in a server, and there by tool"},
 		{"servers", ofServers, servers(r), "the MCP servers ([Servers](#servers))"},
 		{"exceptions", ofServers, objects(&r.Exceptions, maxExceptions, func(e *exception) []member { return e.members(r) }, nil),
-			"what is let through although a rule says hold ([Exceptions](#exceptions))"},
+			"what is let through although a rule says hold"},
 	}
 }
 

@@ -65,26 +65,40 @@ func TestDocsConfig(t *testing.T) {
 // memberTables has a table for each object of the file.
 func memberTables() string {
 	var b strings.Builder
-	seen := map[string]bool{} // rows under defaults and admission, which servers and tools have too
-	var write func(path string, of trait, table []member)
-	write = func(path string, of trait, table []member) {
+	seen := map[string]bool{} // rows, since objects have members in common
+	var write func(path string, table []member)
+	write = func(path string, table []member) {
 		var rows strings.Builder
 		var inherited []string
+		before := ""
 		for _, m := range table {
+			row := fmt.Sprintf("%s | %s%s |\n", defaultCell(m), m.words+providerCell(path, m.name), changeCell(m.trait))
 			key := m.name + "\n" + m.words
-			if strings.HasPrefix(path, "servers") && seen[key] {
+			if !strings.HasPrefix(path, "servers") {
+				key += m.value.kind + row
+			}
+			if seen[key] {
 				inherited = append(inherited, m.name)
 				continue
 			}
-			seen[key] = true
-			fmt.Fprintf(&rows, "| `%s` | %s | %s | %s |\n", m.name, kindCell(m.value.kind), defaultCell(m), m.words+providerCell(path, m.name)+changeCell(m.trait|of))
+			seen[m.name+"\n"+m.words], seen[key] = true, true
+			kind := kindCell(m.value.kind)
+			if kind == before && len(kind) > 20 {
+				kind = "the same"
+			} else {
+				before = kind
+			}
+			fmt.Fprintf(&rows, "| `%s` | %s | %s", m.name, kind, row)
+		}
+		told := rows.Len() > 0 || !strings.HasPrefix(path, "servers")
+		if told {
+			fmt.Fprintf(&b, "\n### Members of %s\n", orElse(path, "the file"))
 		}
 		if rows.Len() > 0 {
-			fmt.Fprintf(&b, "\n### Members of %s\n\n", orElse(path, "the file"))
-			b.WriteString("| member | value | default | |\n|---|---|---|---|\n" + rows.String())
-			if len(inherited) > 0 {
-				b.WriteString("\nThese mean here what they mean above: `" + strings.Join(inherited, "`, `") + "`.\n")
-			}
+			b.WriteString("\n| member | value | default | |\n|---|---|---|---|\n" + rows.String())
+		}
+		if len(inherited) > 0 && told {
+			b.WriteString("\nAs above: `" + strings.Join(inherited, "`, `") + "`.\n")
 		}
 		for _, m := range table {
 			if m.value.form == scalar {
@@ -92,10 +106,10 @@ func memberTables() string {
 			}
 			below := strings.TrimPrefix(path+"."+m.name, ".")
 			below += map[form]string{listForm: "[]", mapForm: ".NAME"}[m.value.form]
-			write(below, m.trait|of, m.value.sample())
+			write(below, m.value.sample())
 		}
 	}
-	write("", 0, newRules().members())
+	write("", newRules().members())
 	return b.String() + "\n"
 }
 
