@@ -33,7 +33,7 @@ func omniwitness(t *testing.T, origin, vkey string) (key, url string) {
 			t.Fatal(err)
 		}
 		if _, err := os.Stat(path); err != nil {
-			t.Skipf("%s is not there: make publish-peers builds it", name)
+			t.Skipf("%s is not there: make witness builds it", name)
 		}
 		return path
 	}

@@ -21,7 +21,7 @@ import (
 // TestConsoleShowsWhy: a server of the Go SDK answers with a mail that hides a message. The gateway holds the answer, and
 // a console that was open before shows the question beside it, the message in clear and the
 // record, on the page that a reviewer decides on.
-// `make picture` keeps what the browser shows then as the picture of README.
+// `make -C lab picture` keeps what the browser shows then as the picture of README.
 func TestConsoleShowsWhy(t *testing.T) {
 	open := browserContext(t)
 	srv := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return newMailServer() }, nil))

@@ -16,7 +16,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/programtest"
 )
 
-// peer is a program of others that make publish-peers has built.
+// peer is a program of others that make witness has built.
 func peer(t testing.TB, name string) string {
 	t.Helper()
 	programtest.Need(t)
@@ -25,7 +25,7 @@ func peer(t testing.TB, name string) string {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); err != nil {
-		t.Skipf("%s is not there: make publish-peers builds it", name)
+		t.Skipf("%s is not there: make witness builds it", name)
 	}
 	return path
 }
