@@ -62,19 +62,18 @@ func TestDocsConfig(t *testing.T) {
 	}
 }
 
-// memberTables has a table for each object of the file.
+// memberTables has a table of the file, and one for each object in it.
 func memberTables() string {
 	var b strings.Builder
 	seen := map[string]bool{} // rows, since objects have members in common
-	var write func(path string, table []member)
-	write = func(path string, table []member) {
-		var rows strings.Builder
+	var rows func(section, prefix string, table []member)
+	rows = func(section, prefix string, table []member) {
 		var inherited []string
 		before := ""
 		for _, m := range table {
-			row := fmt.Sprintf("%s | %s%s |\n", defaultCell(m), m.words+providerCell(path, m.name), changeCell(m.trait))
+			row := fmt.Sprintf("%s | %s%s |\n", defaultCell(m), m.words+providerCell(section, m.name), changeCell(m.trait))
 			key := m.name + "\n" + m.words
-			if !strings.HasPrefix(path, "servers") {
+			if section != "servers.NAME" {
 				key += m.value.kind + row
 			}
 			if seen[key] {
@@ -88,36 +87,31 @@ func memberTables() string {
 			} else {
 				before = kind
 			}
-			fmt.Fprintf(&rows, "| `%s` | %s | %s", m.name, kind, row)
-		}
-		told := rows.Len() > 0 || !strings.HasPrefix(path, "servers")
-		if told {
-			fmt.Fprintf(&b, "\n### Members of %s\n", orElse(path, "the file"))
-		}
-		if rows.Len() > 0 {
-			b.WriteString("\n| member | value | default | |\n|---|---|---|---|\n" + rows.String())
-		}
-		if len(inherited) > 0 && told {
-			b.WriteString("\nAs above: `" + strings.Join(inherited, "`, `") + "`.\n")
-		}
-		for _, m := range table {
-			if m.value.form == scalar {
-				continue
+			fmt.Fprintf(&b, "| `%s%s` | %s | %s", prefix, m.name, kind, row)
+			if section != "" && m.value.form != scalar {
+				rows(section, prefix+elementName(m)+".", m.value.sample())
 			}
-			below := strings.TrimPrefix(path+"."+m.name, ".")
-			below += map[form]string{listForm: "[]", mapForm: ".NAME"}[m.value.form]
-			write(below, m.value.sample())
+		}
+		if n := len(inherited); n > 0 && (n < len(table) || section != "servers.NAME") {
+			fmt.Fprintf(&b, "| `%s…` | | | as above: `%s` |\n", prefix, strings.Join(inherited, "`, `"))
 		}
 	}
-	write("", newRules().members())
+	section := func(title, name string, table []member) {
+		fmt.Fprintf(&b, "\n### Members of %s\n\n| member | value | default | |\n|---|---|---|---|\n", title)
+		rows(name, "", table)
+	}
+	section("the file", "", newRules().members())
+	for _, m := range newRules().members() {
+		if m.value.form != scalar {
+			section("`"+elementName(m)+"`", elementName(m), m.value.sample())
+		}
+	}
 	return b.String() + "\n"
 }
 
-func orElse(path, other string) string {
-	if path == "" {
-		return other
-	}
-	return "`" + path + "`"
+// elementName is the name of what an object, list or map holds.
+func elementName(m member) string {
+	return m.name + map[form]string{listForm: "[]", mapForm: ".NAME"}[m.value.form]
 }
 
 // kindCell leaves out how long a list may be, which the schema says.
