@@ -114,12 +114,12 @@ func elementName(m member) string {
 	return m.name + map[form]string{listForm: "[]", mapForm: ".NAME"}[m.value.form]
 }
 
-// kindCell leaves out how long a list may be, which the schema says.
+// kindCell leaves out bounds, which the schema and the errors say.
 func kindCell(s string) string {
 	return cell(strings.Replace(longest.ReplaceAllString(s, "$1"), "`true`, `false`", "bool", 1))
 }
 
-var longest = regexp.MustCompile("^(list|object) of at most [0-9,]+")
+var longest = regexp.MustCompile("^(list|object|duration|size|integer)(?: of at most [0-9,]+|, [0-9a-zA-Z,]+ to [0-9a-zA-Z,]+)")
 
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
