@@ -32,7 +32,7 @@ func testRing(t testing.TB, fills ...byte) *keyring.Ring {
 }
 
 func testTokens(t testing.TB, fills ...byte) *Tokens {
-	tok := NewTokens(testRing(t, fills...), 0)
+	tok := NewTokens(testRing(t, fills...), 0, "")
 	tok.now = func() time.Time { return time.Unix(1_800_000_000, 5) }
 	return tok
 }
