@@ -83,7 +83,7 @@ record/mirror:  platform/backoff platform/state record/ledger
 record/hold:     text/finding text/frame text/scrub text/strictjson
 record/captures: platform/capture
 record/conversation: platform/keyring
-record/webhook:  text/frame platform/backoff platform/egress platform/loopback
+record/webhook:  text/frame platform/backoff platform/lease platform/egress platform/loopback
 record/trust:    text/finding
 record/sequence: platform/backoff platform/lease platform/state record/ledger
 record/index:    text/finding text/frame platform/backoff platform/terminal record/ledger record/sequence
