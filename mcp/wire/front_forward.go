@@ -108,11 +108,20 @@ func (f *Front) IDs() []string {
 // under way gets an error.
 func (f *Front) CloseIf(elsewhere func(id string) bool) {
 	f.mu.Lock()
-	all := maps.Clone(f.sessions)
+	all, back := maps.Clone(f.sessions), maps.Clone(f.reviving)
 	f.mu.Unlock()
 	for id, s := range all {
 		if elsewhere(id) {
 			s.Close()
+		}
+	}
+	for id, r := range back {
+		if elsewhere(id) {
+			go func() {
+				if <-r.done; r.s != nil {
+					r.s.Close()
+				}
+			}()
 		}
 	}
 }
