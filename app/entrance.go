@@ -51,7 +51,7 @@ func (b *Gateway) entrance(r *rules.Rules) (*entrance, error) {
 	if err != nil {
 		return nil, err
 	}
-	inner, err := auth.NewLimit(b.replicas.limits(r.HTTP.Limits))
+	inner, err := auth.NewLimit(r.HTTP.Limits)
 	if err != nil {
 		return nil, err
 	}

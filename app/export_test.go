@@ -18,3 +18,6 @@ func (b *Gateway) Sessions() int64 { return b.sessions() }
 func (b *Gateway) ReleaseSessions(ctx context.Context, before time.Time) {
 	b.releaseSessions(ctx, before)
 }
+
+// Replica is the name of this replica.
+func (b *Gateway) Replica() string { return b.replicas.label }

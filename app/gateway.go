@@ -166,10 +166,10 @@ func (b *Gateway) openState(r *rules.Rules) error {
 		return err
 	}
 	b.sealer = era.NewSealer(b.ring)
-	b.known = session.NewBook(b.ring, b.store, session.BookOptions{Life: r.HTTP.SessionLife, Principal: principalID, Owner: b.replicaID})
+	b.known = session.NewBook(b.ring, b.store, session.BookOptions{Life: r.HTTP.SessionLife, Principal: principalID, Owner: b.sessionHolder, Label: r.Replicas.Name.Reveal()})
 	b.watchStore()
 	b.openWebhooks()
-	return b.joinReplicas(dir, r)
+	return b.joinReplicas(r)
 }
 
 // Close lets go of everything. It waits for what is under way.
@@ -263,7 +263,6 @@ func (b *Gateway) apply(r *rules.Rules) error {
 		old.Close()
 	}
 	b.meter.Rules(r.Version())
-	b.replicas.rulesInForce(r.Version())
 	var deviations []string
 	if kept := r.KeepsTokens(); kept != nil {
 		deviations = append(deviations, "control_tokens:keep")

@@ -54,22 +54,16 @@ func (b *Gateway) endRefused(ctx context.Context) {
 }
 
 // changed is told that another process may have changed the store. It does not wait.
-func (b *Gateway) changed(c storage.Change) {
-	any := c.What == storage.AnyChanged
-	if any || c.What == storage.PinsChanged {
+func (b *Gateway) changed(c storage.Changed) {
+	any := c == storage.AnyChanged
+	if any || c == storage.PinsChanged {
 		b.admit.Wake()
 	}
-	if any || c.What == storage.BlocksChanged {
+	if any || c == storage.BlocksChanged {
 		b.blocks.Forget()
 	}
-	if any || c.What == storage.ExceptionsChanged {
+	if any || c == storage.ExceptionsChanged {
 		b.excepts.Forget()
-	}
-	if any || c.What == storage.ReplicasChanged {
-		b.replicas.wake()
-	}
-	if c.What == storage.SessionClaimed {
-		b.replicas.claimed(c.ID, c.Owner)
 	}
 }
 

@@ -7,11 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
@@ -21,39 +19,36 @@ import (
 	"github.com/pellucid-mcp/pellucid/mcp/forward"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
-	"github.com/pellucid-mcp/pellucid/platform/build"
 	"github.com/pellucid-mcp/pellucid/platform/keyring"
+	"github.com/pellucid-mcp/pellucid/platform/lease"
 	"github.com/pellucid-mcp/pellucid/platform/listen"
 	"github.com/pellucid-mcp/pellucid/platform/peer"
-	"github.com/pellucid-mcp/pellucid/platform/replica"
-	"github.com/pellucid-mcp/pellucid/platform/state"
-	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 // replicas are what this gateway needs as one of several on the same store. A gateway that is the only
 // one has none.
 type replicas struct {
-	member    *replica.Member
+	label     string
+	lease     *lease.Lease
 	keys      *peer.Keys
-	ring      []keyring.Key   // of which keys are made
-	out       *http.Transport // to other replicas
-	l         net.Listener    // for other replicas
+	l         net.Listener // for other replicas
 	forwarder *forward.Forwarder
-	share     *auth.Share // of the rate limits of principals
-
-	namesakes, others atomic.Int64 // of which the log tells: Namesakes and strangers
 
 	stop context.CancelFunc // of renewing the lease
 	done chan struct{}
 }
 
+// joinWait is how long a replica waits at its start for a process that has its name: longer than the lease of one
+// that was killed lasts.
+const joinWait = 10 * time.Second
+
 // joinReplicas makes this gateway one of several, where the rules say so.
-func (b *Gateway) joinReplicas(dir *state.Dir, r *rules.Rules) error {
+func (b *Gateway) joinReplicas(r *rules.Rules) error {
 	if !r.Replicas.Set() {
 		return nil
 	}
-	x := &replicas{done: make(chan struct{}), share: auth.NewShare(b.ring.Current().Derive("pellucid rate limit v1"))}
-	x.ring = b.ring.Keys()
+	x := &replicas{label: r.Replicas.Name.Reveal(), done: make(chan struct{})}
 	var err error
 	if x.keys, err = peer.NewKeys(install.Secrets(b.ring.Keys())...); err != nil {
 		return exit.With(exit.Config, fmt.Errorf("up: replicas: %w", err))
@@ -63,73 +58,43 @@ func (b *Gateway) joinReplicas(dir *state.Dir, r *rules.Rules) error {
 		return fmt.Errorf("up: %w", err)
 	}
 	x.l = x.keys.Listen(raw)
-	ctx, stop := context.WithTimeout(context.Background(), install.CloseWait)
+	x.lease = lease.New(lease.Options{Store: b.store, Kind: storage.ReplicaLease, Name: x.label, Address: r.Replicas.Address.Reveal(), Lost: b.closeSessions, Log: b.log})
+	ctx, stop := context.WithTimeout(context.Background(), joinWait)
 	defer stop()
-	x.member, err = replica.Join(ctx, replica.Options{Store: b.store, Address: r.Replicas.Address.Reveal(), Key: x.keys.ID(),
-		Release: build.Read().Version, Log: b.log, Exchange: func(told map[string][]byte) []byte { x.follow(b.ring); return x.share.Exchange(told) }, Changed: func() {
-			if x.forwarder != nil { // else it is about to look itself
-				x.forwarder.Changed()
-				x.complain(b.log)
-			}
-		}})
-	if err != nil {
+	if err := x.lease.Join(ctx); err != nil {
 		x.l.Close()
+		if errors.Is(err, lease.ErrTaken) {
+			return exit.With(exit.Config, fmt.Errorf("up: replicas.name: another replica has the name %q: give each a name of its own", x.label))
+		}
 		return install.OpenError(fmt.Errorf("up: %w", err))
 	}
-	x.out = x.keys.Transport(x.keyOf)
-	x.forwarder = forward.New(forward.Options{Member: x.member, Store: b.store, Open: b.known.Open, Out: x.out, MaxBody: r.HTTP.MaxBody,
-		Caller: callerOf, Erasable: principalID, Drop: b.dropSession, Counted: b.meter.Forwarded, Log: b.log})
-	x.complain(b.log)
-	b.sealer.Home = x.member.ID
+	x.forwarder = forward.New(forward.Options{Lease: x.lease, Label: x.label, Store: b.store, Open: b.known.Open, Out: x.keys.Transport(),
+		Caller: callerOf, Erasable: principalID, Counted: b.meter.Forwarded, Log: b.log})
+	b.sealer.Home = x.label
 	run, end := context.WithCancel(context.Background())
 	x.stop = end
-	go func() { defer close(x.done); x.member.Run(run) }()
+	go func() { defer close(x.done); x.lease.Run(run) }()
 	b.replicas = x
-	b.watchReplicas()
+	b.health.Add("replica", func(context.Context) error {
+		if !x.lease.Held() {
+			return meter.State("lapsed")
+		}
+		return nil
+	})
 	return nil
 }
 
-// follow shows other replicas the keys of the installation as they are now. Only the goroutine that renews
-// the lease calls it.
-func (x *replicas) follow(ring *keyring.Ring) {
-	if ring.Equal(x.ring) || x.keys.Set(install.Secrets(ring.Keys())...) != nil {
-		return
-	}
-	x.ring = ring.Keys()
-	x.member.SetKey(x.keys.ID())
-}
-
-// limits are those of a principal, which replicas hold together.
-func (x *replicas) limits(l auth.Limits) auth.Limits {
-	if x != nil {
-		l.Share = x.share
-	}
-	return l
-}
-
-// keyOf is the key that the replica at an address uses, "" if none of them has the address.
-func (x *replicas) keyOf(addr string) string {
-	for _, r := range x.member.Others() {
-		if r.Address == addr {
-			return r.Key
-		}
-	}
-	return ""
-}
-
-// leave removes this replica from the list. It does nothing for a gateway that is the only one.
+// leave frees the lease of this replica. It does nothing for a gateway that is the only one.
 func (x *replicas) leave() error {
 	if x == nil {
 		return nil
 	}
 	x.stop()
 	<-x.done
-	x.forwarder.Close()
 	x.l.Close()
-	x.out.CloseIdleConnections()
 	ctx, stop := context.WithTimeout(context.Background(), 2*time.Second)
 	defer stop()
-	return x.member.Leave(ctx)
+	return x.lease.Release(ctx)
 }
 
 // rekey puts other keys in force for connections between replicas.
@@ -140,117 +105,20 @@ func (x *replicas) rekey(keys []keyring.Key) {
 	_ = x.keys.Set(install.Secrets(keys)...) // keys of this size can be derived
 }
 
-// rulesInForce tells the other replicas which rules this one has.
-func (x *replicas) rulesInForce(version string) {
-	if x != nil {
-		x.member.SetRules(version)
-	}
-}
-
-// wake has the list of the replicas read soon.
-func (x *replicas) wake() {
-	if x != nil {
-		x.member.Wake()
-	}
-}
-
-// behind reports whether another replica has rules that came into force later.
-func (x *replicas) behind() bool {
-	own := x.member.Self().Generation
-	for _, r := range x.member.Others() {
-		if r.Generation > own {
-			return true
-		}
-	}
-	return false
-}
-
-// strangers is the number of replicas whose key this one does not have.
-func (x *replicas) strangers() (n int64) {
-	for _, r := range x.member.Others() {
-		if !x.keys.Knows(r.Key) {
-			n++
-		}
-	}
-	return n
-}
-
-// complain has the log tell of processes on this database that cannot work with this one.
-func (x *replicas) complain(log *slog.Logger) {
-	if n := x.strangers(); x.others.Swap(n) < n {
-		log.Error("another installation uses this database: a gateway with another "+install.KeyVar+" is on it. Sessions cannot go from one to the other, and neither can open what the other has sealed. Give each installation a database of its own; replicas of one need the same key",
-			"gateways", n, "first", x.stranger())
-	}
-	if n := x.member.Namesakes(); x.namesakes.Swap(n) < n {
-		log.Error("another gateway on this database has the address of this one: requests for it arrive here, or the other way round. Give each replica a replicas.address of its own",
-			"address", x.member.Self().Address, "gateways", n)
-	}
-}
-
-// stranger is the address of a replica whose key this one does not have, for the log.
-func (x *replicas) stranger() string {
-	for _, r := range x.member.Others() {
-		if !x.keys.Knows(r.Key) {
-			return finding.Quote(r.Address)
-		}
-	}
-	return ""
-}
-
-// watchReplicas has /readyz say how this replica stands with the others. A replica with older rules is
-// ready: during a rolling upgrade each of them has older rules for a while.
-func (b *Gateway) watchReplicas() {
-	x := b.replicas
-	b.health.Add("replica", func(context.Context) error {
-		if !x.member.Holds(x.member.ID()) {
-			return meter.State("lapsed")
-		}
-		return nil
-	})
-	b.health.Warn("rules", func(context.Context) error {
-		if x.behind() {
-			return meter.State("older-than-another-replica")
-		}
-		return nil
-	})
-	b.health.Warn("address", func(context.Context) error {
-		if x.member.Namesakes() > 0 {
-			return meter.State("another-replica-has-this-address")
-		}
-		return nil
-	})
-	b.health.Warn("key", func(context.Context) error {
-		if x.strangers() > 0 {
-			return meter.State("another-replica-has-another-key")
-		}
-		return nil
-	})
-}
-
 // gauges are the numbers of the replicas.
 func (x *replicas) gauges() meter.Replicas {
 	if x == nil {
 		return meter.Replicas{}
 	}
-	return meter.Replicas{
-		Live:      func() int64 { return int64(len(x.member.Others()) + 1) },
-		Strangers: x.strangers,
-		Namesakes: x.member.Namesakes,
-		Behind: func() int64 {
-			if x.behind() {
-				return 1
-			}
-			return 0
-		},
-	}
+	return meter.Replicas{Live: func() int64 { return int64(len(x.lease.Others()) + 1) }}
 }
 
-// replicaID is the id of this replica, "" for a gateway that is the only one.
-func (b *Gateway) replicaID() string {
+// sessionHolder is the name under which this replica owns sessions, "" for a gateway that is the only one.
+func (b *Gateway) sessionHolder() string {
 	if b.replicas == nil {
 		return ""
 	}
-	return b.replicas.member.ID()
+	return b.replicas.lease.Holder()
 }
 
 // registry knows the sessions with a server beyond this process.
@@ -278,8 +146,7 @@ func (c claiming) Name(ctx context.Context, o wire.Opening) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	x := c.b.replicas
-	self, err := x.member.Lease(ctx)
+	self, err := c.b.replicas.lease.Await(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -287,7 +154,6 @@ func (c claiming) Name(ctx context.Context, o wire.Opening) (string, error) {
 	if err != nil || !claimed {
 		return "", errors.Join(err, errors.New("up: a session that has just begun cannot be claimed"))
 	}
-	x.forwarder.Begun(s, self, 1)
 	return token, nil
 }
 
@@ -300,12 +166,15 @@ func (b *Gateway) forwarder() wire.Forwarder {
 	return b.replicas.forwarder
 }
 
-// dropSession ends a session here that another replica has claimed.
-func (b *Gateway) dropSession(id string) {
+// closeSessions closes the sessions here that another replica may have taken over.
+func (b *Gateway) closeSessions() {
 	for _, f := range b.allFronts() {
-		f.DropIf(func(token string) bool {
-			s, err := b.known.Open(token)
-			return err == nil && s.ID() == id
+		if f == nil { // the gateway is about to start
+			continue
+		}
+		f.CloseIf(func(token string) bool {
+			_, err := b.known.Open(token)
+			return err == nil
 		})
 	}
 }
@@ -331,47 +200,27 @@ func (b *Gateway) releaseSessions(ctx context.Context, before time.Time) {
 		return
 	}
 	open := b.openSessions()
-	released, err := b.store.ReleaseSessions(ctx, b.replicas.member.ID(), time.Now(), before, func(id string) bool { return open[id] })
+	err := b.store.ReleaseSessions(ctx, b.sessionHolder(), time.Now(), before, func(id string) bool { return open[id] })
 	if err != nil && ctx.Err() == nil {
 		b.log.Warn("sessions that are not open any more could not be released for other replicas", "error", err)
-	}
-	for _, id := range released {
-		b.replicas.forwarder.Released(id)
-	}
-	open = b.openSessions()
-	for _, id := range released {
-		if open[id] { // it came back meanwhile, and may come back at another replica too
-			b.dropSession(id)
-		}
 	}
 }
 
 // giveAway has other replicas serve what is new. The gateway is about to end.
 func (x *replicas) giveAway() {
-	if x != nil {
-		x.forwarder.Leave()
+	if x == nil {
+		return
 	}
+	ctx, stop := context.WithTimeout(context.Background(), 2*time.Second)
+	defer stop()
+	_ = x.lease.Look(ctx) // which replicas run now; else those of the last look
+	x.forwarder.Leave()
 }
 
 // awaitOthers waits until what other replicas answer has been answered, and no longer than ctx.
 func (x *replicas) awaitOthers(ctx context.Context) {
 	if x != nil {
 		x.forwarder.Drain(ctx)
-	}
-}
-
-// endForwarding is after the last request of a client.
-func (x *replicas) endForwarding() {
-	if x != nil {
-		x.forwarder.Farewell()
-		x.forwarder.Close()
-	}
-}
-
-// claimed is told that a replica has claimed a session.
-func (x *replicas) claimed(id, by string) {
-	if x != nil {
-		x.forwarder.Claimed(id, by)
 	}
 }
 

@@ -24,12 +24,12 @@ func TestReplicasRelease(t *testing.T) {
 	}
 	defer s.Close()
 	owned := func() (n int) {
-		rows, err := s.Replicas(t.Context())
+		rows, err := s.Leases(t.Context(), storage.ReplicaLease)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range rows {
-			if _, err := s.ReleaseSessions(t.Context(), r.ID, time.Now(), time.Now().Add(time.Hour), func(string) bool { n++; return true }); err != nil {
+			if err := s.ReleaseSessions(t.Context(), r.Holder, time.Now(), time.Now().Add(time.Hour), func(string) bool { n++; return true }); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -56,9 +56,11 @@ func startReplica(t testing.TB, database, more, key string) *apptest.Gateway {
 	t.Helper()
 	t.Setenv("REPLICA_KEY", key)
 	t.Setenv(install.KeyVar, "env:REPLICA_KEY")
-	config := "version: 1\nstore: env:DB\nreplicas: {address: env:ADDRESS}\n" + more
-	return apptest.Start(t, config, map[string]string{"DB": database, "ADDRESS": freeAddress(t)})
+	config := "version: 1\nstore: env:DB\nreplicas: {name: env:NAME, address: env:ADDRESS}\n" + more
+	return apptest.Start(t, config, map[string]string{"DB": database, "NAME": fmt.Sprintf("r%d", named.Add(1)), "ADDRESS": freeAddress(t)})
 }
+
+var named atomic.Int64 // replicas
 
 // readiness is what /readyz says.
 type readiness struct {
@@ -98,86 +100,47 @@ func metric(t testing.TB, g *apptest.Gateway, name string) string {
 	return ""
 }
 
-// TestReplicasSee: replicas know of each other, of older rules and of another key; a replica with older
-// rules stays ready.
+// TestReplicasSee: replicas count each other, and one that has left is not counted. The id of a session begins with the
+// name of the replica where it began, wherever its requests arrive.
 func TestReplicasSee(t *testing.T) {
 	database := postgres.Database(t)
-	server := apptest.Upstream(t, "one", nil)
-	rules := func(more string) string {
-		return fmt.Sprintf("evidence: {mode: \"off\"}\nservers: {one: {url: %s}%s}\n", server, more)
-	}
-	a := startReplica(t, database, rules(""), sharedKey)
-	b := startReplica(t, database, rules(""), sharedKey)
+	config := "evidence: {mode: \"off\"}\nservers: {one: {url: " + apptest.Upstream(t, "one", nil) + "}}\n"
+	a, b := startReplica(t, database, config, sharedKey), startReplica(t, database, config, sharedKey)
 	for _, g := range []*apptest.Gateway{a, b} {
 		g.Eventually("two replicas", func() bool { return metric(t, g, "pellucid_replicas") == "2" })
 		if r := readyz(t, g); r.Status != "ok" || len(r.Warnings) != 0 || r.Checks["replica"] != "ok" {
 			t.Errorf("%+v", r)
 		}
+		session := beginLegacy(t, g.Base+"/mcp/one")
+		if !strings.HasPrefix(session, g.App.Replica()+".") {
+			t.Errorf("a session of %s: %.20q", g.App.Replica(), session)
+		}
+		sayRaw(t, b, session, "tools/call", echoHello)
 	}
-	c := startReplica(t, database, rules(fmt.Sprintf(", two: {url: %s}", server)), strings.Repeat("0b", 32))
-	a.Eventually("older rules, and another key", func() bool {
-		r := readyz(t, a)
-		return r.Status == "ok" && r.Warnings["rules"] == "older-than-another-replica" && r.Warnings["key"] == "another-replica-has-another-key"
-	})
-	if metric(t, a, "pellucid_rules_behind") != "1" || metric(t, a, "pellucid_replicas_strangers") != "1" {
-		t.Error("no metric of it")
+	if got := metric(t, b, `pellucid_forwards_total{outcome="forwarded"}`); got != "1" {
+		t.Errorf("%s requests were passed on", got)
 	}
-	if r := readyz(t, c); r.Warnings["rules"] != "" {
-		t.Errorf("the newest rules are older: %+v", r)
-	}
-	c.Stop()
-	<-c.Done
-	c.Done <- nil
-	a.Eventually("the other replica has left", func() bool { return metric(t, a, "pellucid_replicas") == "2" && len(readyz(t, a).Warnings) == 0 })
+	b.Stop()
+	err := <-b.Done
+	b.Done <- err
+	a.Eventually("the other replica has left", func() bool { return metric(t, a, "pellucid_replicas") == "1" })
 }
 
-// TestReplicasOneAddress: two replicas that were given one address tell so, and so do two installations on one
-// database at their start. Sessions go on all the same: each replica takes them from the other, so that only a call
-// which meets that has to be made again.
-func TestReplicasOneAddress(t *testing.T) {
+// TestReplicasOneName: a replica with the name of one that runs does not start, and one that follows it does.
+func TestReplicasOneName(t *testing.T) {
+	config := "evidence: {mode: \"off\"}\nservers: {one: {url: " + apptest.Upstream(t, "one", nil) + "}}\n"
 	database := postgres.Database(t)
-	t.Setenv("REPLICA_KEY", sharedKey)
-	t.Setenv(install.KeyVar, "env:REPLICA_KEY")
-	server := apptest.Upstream(t, "one", nil)
-	at := freeAddress(t)
-	start := func() *apptest.Gateway {
-		return apptest.Start(t, "version: 1\nstore: env:DB\nreplicas: {address: env:ADDRESS, listen: "+freeAddress(t)+"}\nevidence: {mode: \"off\"}\nservers: {one: {url: "+server+"}}\n",
-			map[string]string{"DB": database, "ADDRESS": at})
+	first := startReplica(t, database, config, sharedKey)
+	t.Setenv("DB", database)
+	again := "version: 1\nstore: env:DB\nreplicas: {name: " + first.App.Replica() + ", address: " + freeAddress(t) + "}\n" + config
+	if err := openRefused(t, again); err == nil || !strings.Contains(err.Error(), "give each a name of its own") {
+		t.Errorf("a second replica of one name: %v", err)
 	}
-	all := []*apptest.Gateway{start(), start()}
-	for _, g := range all {
-		g.Eventually("two replicas have one address", func() bool {
-			r := readyz(t, g)
-			return r.Status == "ok" && r.Warnings["address"] == "another-replica-has-this-address" && metric(t, g, "pellucid_replicas_same_address") == "1"
-		})
-		g.Eventually("the log says so", func() bool {
-			return strings.Contains(g.Log.String(), "another gateway on this database has the address of this one")
-		})
-		if strings.Contains(g.Log.String(), "another installation") {
-			t.Errorf("a stranger: %s", g.Log)
-		}
-	}
-	s := new(person).connect(t, balance(t, all...)+"/mcp/one", "", "2025-11-25")
-	for range 6 {
-		all[0].Eventually("a call is answered", func() bool {
-			got, err := use(t.Context(), s, "echo")
-			if err != nil && !strings.Contains(err.Error(), "pellucid: ") {
-				t.Errorf("a call failed without saying why: %v", err)
-			}
-			return strings.Contains(got, "hello")
-		})
-	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
-	all[1].Stop()
-	err := <-all[1].Done
-	all[1].Done <- err
-	all[0].Eventually("one has left", func() bool { return len(readyz(t, all[0]).Warnings) == 0 })
-
-	other := startReplica(t, database, "evidence: {mode: \"off\"}\nservers: {one: {url: "+server+"}}\n", strings.Repeat("0b", 32))
-	for name, g := range map[string]*apptest.Gateway{"new": other, "old": all[0]} {
-		g.Eventually(name+" tells of another installation", func() bool { return strings.Contains(g.Log.String(), "another installation uses this database") })
+	first.Stop()
+	err := <-first.Done
+	first.Done <- err
+	if err := openRefused(t, again); err != nil {
+		t.Errorf("after the end of the first: %v", err)
 	}
 }
 

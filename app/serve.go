@@ -113,7 +113,6 @@ func (b *Gateway) drain(srv *listen.Server) error {
 	if err := srv.Shutdown(rest); err != nil { // what comes until then is for other replicas
 		srv.Close()
 	}
-	b.replicas.endForwarding()
 	if err := b.fleet.Close(rest); err != nil {
 		b.log.Error("a server process could not be stopped in time", "error", finding.Quote(err.Error()))
 	}

@@ -41,11 +41,11 @@ func fails(t *testing.T, where, code string) (lift func()) {
 	t.Helper()
 	db := opened(t, where)
 	executed(t, db, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '`+code+`'; END $$`)
-	for _, table := range []string{"sessions", "replicas"} {
+	for _, table := range []string{"sessions", "leases"} {
 		executed(t, db, `CREATE TRIGGER refuse BEFORE INSERT OR UPDATE OR DELETE ON `+table+` FOR EACH STATEMENT EXECUTE FUNCTION refuse()`)
 	}
 	return func() {
-		for _, table := range []string{"sessions", "replicas"} {
+		for _, table := range []string{"sessions", "leases"} {
 			executed(t, db, `DROP TRIGGER refuse ON `+table)
 		}
 	}

@@ -47,29 +47,27 @@ type reverseProxy struct {
 	argv   func(file, dir string) []string
 }
 
-var (
-	haproxyServers = regexp.MustCompile(`(?m)(^    server \w+ pellucid-.*\n)+`)
-	nginxServers   = regexp.MustCompile(`(?m)(^    server pellucid-.*\n)+`)
-)
+// at replaces the addresses of the file by those of servers. What is beyond them is an address at which nothing listens.
+func at(text string, servers []string) string {
+	for i := range 3 {
+		addr := "127.0.0.1:9"
+		if i < len(servers) {
+			addr = servers[i]
+		}
+		text = strings.ReplaceAll(text, fmt.Sprintf("pellucid-%d:7420", i+1), addr)
+	}
+	return text
+}
 
 var reverseProxies = map[string]reverseProxy{
 	"haproxy": {"haproxy", "haproxy.cfg", func(text, dir, listen string, servers []string) string {
-		lines := ""
-		for i, s := range servers {
-			lines += fmt.Sprintf("    server s%d %s\n", i, s)
-		}
-		text = strings.ReplaceAll(text, "bind :443", "bind "+listen)
+		text = strings.ReplaceAll(at(text, servers), "bind :443", "bind "+listen)
 		text = strings.ReplaceAll(text, "abns@pellucid-inside", "abns@inside-"+listen) // one for each proxy of the machine
 		text = strings.ReplaceAll(text, "/etc/haproxy/pellucid.pem", filepath.Join(dir, "both.pem"))
-		return haproxyServers.ReplaceAllLiteralString(text, lines)
+		return text
 	}, func(file, _ string) []string { return []string{"-db", "-f", file} }},
 	"nginx": {"nginx", "nginx.conf", func(text, dir, listen string, servers []string) string {
-		lines := ""
-		for _, s := range servers {
-			lines += "    server " + s + " max_fails=1 fail_timeout=1s;\n"
-		}
-		text = nginxServers.ReplaceAllLiteralString(text, lines)
-		text = strings.ReplaceAll(text, "listen 443", "listen "+listen)
+		text = strings.ReplaceAll(at(text, servers), "listen 443", "listen "+listen)
 		text = strings.ReplaceAll(text, "/etc/nginx/pellucid", filepath.Join(dir, "pellucid"))
 		paths := ""
 		for _, name := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
@@ -82,7 +80,7 @@ var reverseProxies = map[string]reverseProxy{
 		_, port, _ := net.SplitHostPort(listen)
 		text = strings.ReplaceAll(text, proxyName+" {", proxyName+":"+port+" {\n\tbind 127.0.0.1")
 		text = strings.ReplaceAll(text, "/etc/caddy/pellucid", filepath.Join(dir, "pellucid"))
-		text = strings.ReplaceAll(text, "pellucid-1:7420 pellucid-2:7420 pellucid-3:7420", strings.Join(servers, " "))
+		text = at(text, servers)
 		return "{\n\tadmin off\n\tauto_https disable_redirects\n\tstorage file_system " + filepath.Join(dir, "storage") + "\n}\n" + text
 	}, func(file, _ string) []string { return []string{"run", "--config", file, "--adapter", "caddyfile"} }},
 }

@@ -63,7 +63,7 @@ platform/keyring:
 platform/capture:  filippo.io/age platform/keyring
 platform/keychain: github.com/zalando/go-keyring github.com/godbus/dbus
 platform/login:    text/finding text/strictjson platform/auth platform/backoff platform/capture platform/egress platform/keychain platform/loopback platform/state github.com/go-json-experiment/json
-platform/replica: golang.org/x/sys
+platform/lease: platform/backoff golang.org/x/sys
 platform/peer:
 platform/listen:   text/finding platform/auth platform/loopback
 platform/resident:
@@ -78,7 +78,7 @@ mcp/wire:     text/eventstream text/finding text/strictjson platform/backoff pla
 mcp/mcpmsg:   text/strictjson mcp/wire
 mcp/mcpshape: text/strictjson platform/reuse mcp/mcpmsg
 mcp/session:  text/strictjson platform/keyring mcp/wire
-mcp/forward: text/strictjson platform/backoff platform/peer platform/replica mcp/wire mcp/session
+mcp/forward: text/strictjson platform/backoff platform/peer platform/lease mcp/wire mcp/session
 mcp/era:      text/strictjson platform/keyring mcp/wire mcp/mcpmsg mcp/mcpshape
 
 # record: keeps what was decided, with proofs, and what waits for a reviewer
@@ -88,9 +88,9 @@ record/witness: platform/backoff platform/egress record/ledger
 record/hold:     text/finding text/frame text/scrub text/strictjson
 record/captures: platform/capture
 record/conversation: platform/keyring
-record/webhook:  text/frame platform/backoff platform/egress platform/loopback
+record/webhook:  text/frame platform/backoff platform/lease platform/egress platform/loopback
 record/trust:    text/finding
-record/sequence: platform/backoff platform/state record/ledger
+record/sequence: platform/backoff platform/lease platform/state record/ledger
 record/index:    text/finding text/frame platform/backoff platform/terminal record/ledger record/sequence
 record/review:   text/finding text/frame text/scrub text/strictjson platform/capture platform/terminal record/captures record/hold record/index record/webhook
 record/standing: text/finding platform/terminal record/ledger record/trust record/sequence
@@ -148,7 +148,7 @@ boundary/preflight:            text/finding text/strictjson platform/build platf
 boundary/meter:                text/finding text/scrub text/frame platform/backoff mcp/mcpmsg boundary/policy boundary/classify boundary/gateway go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
 
 # storage: keeps state in SQLite or Postgres, behind interfaces that the packages above define
-storage: text/finding platform/backoff mcp/session record/captures record/conversation record/hold record/ledger record/sequence record/index grounding/attest grounding/consensus grounding/ground boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text platform/replica platform/signin record/webhook
+storage: text/finding platform/backoff mcp/session record/captures record/conversation record/hold record/ledger record/sequence record/index grounding/attest grounding/consensus grounding/ground boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text platform/lease platform/signin record/webhook
 
 # app: opens an installation and assembles what a verb serves from compiled rules; it also checks, audits and demonstrates an installation, erases a person from it, and holds the exit codes
 app/demo:    text/finding text/frame text/scrub platform/state platform/terminal grounding/demonstration grounding/ground github.com/modelcontextprotocol/go-sdk
@@ -161,9 +161,9 @@ app/backtest: text/finding platform/capture platform/terminal record/captures re
 app/console/marked: text/scrub text/ucd
 app/console: platform/capture record/captures record/review boundary/fleet boundary/meter boundary/policy boundary/gateway boundary/rules boundary/surface boundary/pinview record/trust app/explain text/finding text/frame platform/auth platform/signin platform/terminal record/hold record/index record/ledger record/sequence grounding/ground storage grounding/attest grounding/consensus text/scrub text/href text/ucd app/console/marked github.com/go-json-experiment/json github.com/coreos/go-oidc/v3 golang.org/x/oauth2 golang.org/x/time model/counterfactual model/guard
 app/guardreport: platform/state platform/terminal record/ledger record/sequence model/delegation model/guard model/analysis storage model/interval app/install
-app:         text/finding text/strictjson text/frame platform/backoff platform/capture platform/child platform/keyring platform/intake platform/login platform/loopback platform/sigv4 platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era mcp/session record/captures record/conversation record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/demonstration grounding/ground grounding/validator grounding/ingest model/format model/counterfactual model/delegation model/llm model/guard model/analysis boundary/classify boundary/policy boundary/policy/values boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/descriptions boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/audit app/explain app/exit app/install platform/peer platform/replica record/webhook mcp/forward platform/egress platform/signin app/console
+app:         text/finding text/strictjson text/frame platform/backoff platform/capture platform/child platform/keyring platform/intake platform/login platform/loopback platform/sigv4 platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era mcp/session record/captures record/conversation record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/demonstration grounding/ground grounding/validator grounding/ingest model/format model/counterfactual model/delegation model/llm model/guard model/analysis boundary/classify boundary/policy boundary/policy/values boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/descriptions boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/audit app/explain app/exit app/install platform/peer platform/lease record/webhook mcp/forward platform/egress platform/signin app/console
 app/apptest: platform/logtest boundary/rules app github.com/modelcontextprotocol/go-sdk
-app/doctor:  text/finding text/strictjson platform/backoff platform/build platform/listen platform/login platform/peer platform/replica platform/state platform/terminal mcp/mcpmsg record/ledger record/sequence boundary/gateway boundary/protect boundary/rules storage app/install
+app/doctor:  text/finding text/strictjson platform/backoff platform/build platform/listen platform/login platform/peer platform/lease platform/state platform/terminal mcp/mcpmsg record/ledger record/sequence boundary/gateway boundary/protect boundary/rules storage app/install
 
 # cmd: holds the program: flags in, words and exit codes out
 cmd/pellucid:       * github.com/alecthomas/kong github.com/go-json-experiment/json

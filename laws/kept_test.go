@@ -15,6 +15,8 @@ var (
 	createTable = regexp.MustCompile(`(?s)CREATE TABLE (\w+) \((.*?)\)[A-Z ]*;`)
 	columnName  = regexp.MustCompile(`(?m)^\s*([a-z_]+) `)
 	inCode      = regexp.MustCompile("`([^`]+)`")
+	dropTable   = regexp.MustCompile(`DROP TABLE (\w+)`)
+	dropColumn  = regexp.MustCompile(`ALTER TABLE (\w+) DROP COLUMN (\w+)`)
 	addColumn   = regexp.MustCompile(`ALTER TABLE (\w+) ADD COLUMN (\w+)`)
 )
 
@@ -29,6 +31,12 @@ func TestKeptListsEveryColumn(t *testing.T) {
 	}
 	for _, file := range files {
 		sql := string(readFile(t, file))
+		for _, m := range dropTable.FindAllStringSubmatch(sql, -1) {
+			delete(schema, m[1])
+		}
+		for _, m := range dropColumn.FindAllStringSubmatch(sql, -1) {
+			schema[m[1]] = slices.DeleteFunc(schema[m[1]], func(c string) bool { return c == m[2] })
+		}
 		for _, m := range createTable.FindAllStringSubmatch(sql, -1) {
 			for _, c := range columnName.FindAllStringSubmatch(m[2], -1) {
 				schema[m[1]] = append(schema[m[1]], c[1])

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/lease"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 )
@@ -106,7 +107,7 @@ func (l *Ledger) Head(ctx context.Context) (h sequence.Head, err error) {
 		found = true
 		var stop sequence.Stop
 		var at string
-		if err := r.Scan(&h.Origin, &h.Signer, &h.Size, &h.Checkpoint, &h.Holder, &h.Fence, &h.Beat, &stop.Reason, &stop.Size, &stop.Checkpoint, &at); err != nil {
+		if err := r.Scan(&h.Origin, &h.Signer, &h.Size, &h.Checkpoint, &h.Lease.Holder, &h.Lease.Fence, &h.Lease.Beat, &stop.Reason, &stop.Size, &stop.Checkpoint, &at); err != nil {
 			return err
 		}
 		if stop.Reason != "" {
@@ -114,9 +115,10 @@ func (l *Ledger) Head(ctx context.Context) (h sequence.Head, err error) {
 			h.Stop = &stop
 		}
 		return nil
-	}, `SELECT h.origin, h.signer, h.size, h.checkpoint, h.holder, h.fence, h.beat,
+	}, `SELECT h.origin, h.signer, h.size, h.checkpoint, COALESCE(l.holder, ''), COALESCE(l.fence, 0), COALESCE(l.beat, 0),
 			COALESCE(s.reason, ''), COALESCE(s.size, 0), s.checkpoint, COALESCE(s.at, '')
-		FROM ledger_head h LEFT JOIN ledger_stop s ON s.one = h.one`)
+		FROM ledger_head h LEFT JOIN ledger_stop s ON s.one = h.one LEFT JOIN leases l ON l.name = ?`, logLease)
+	h.Lease.Name = logLease
 	switch {
 	case err != nil:
 		return h, l.s.fail(ctx, "read the log's head", err)
@@ -145,7 +147,7 @@ func (l *Ledger) Epoch(ctx context.Context) (epoch string, err error) {
 // under way fails.
 func (l *Ledger) Halt(ctx context.Context, why sequence.Stop) error {
 	return l.update(ctx, "stop the log", func(t *tx) error {
-		if err := t.exec(ctx, `UPDATE ledger_head SET holder = '', fence = fence + 1, beat = beat + 1`); err != nil {
+		if err := t.takeLease(ctx, logLease); err != nil {
 			return err
 		}
 		return t.exec(ctx, `INSERT INTO ledger_stop (one, reason, size, checkpoint, at) VALUES (1, ?, ?, ?, ?) ON CONFLICT (one)
@@ -162,21 +164,30 @@ func (l *Ledger) Resume(ctx context.Context) error {
 // Begin implements sequence.Store.
 func (l *Ledger) Begin(ctx context.Context, origin, signer string) error {
 	return l.update(ctx, "begin the log", func(t *tx) error {
-		return t.exec(ctx, `INSERT INTO ledger_head (one, origin, signer, size, checkpoint, holder, fence, beat)
-			VALUES (1, ?, ?, 0, ?, '', 0, 0) ON CONFLICT (one) DO NOTHING`, origin, signer, []byte{})
+		return t.exec(ctx, `INSERT INTO ledger_head (one, origin, signer, size, checkpoint)
+			VALUES (1, ?, ?, 0, ?) ON CONFLICT (one) DO NOTHING`, origin, signer, []byte{})
 	})
 }
 
 // Claim implements sequence.Store.
 func (l *Ledger) Claim(ctx context.Context, holder string, seen sequence.Head) (sequence.Head, error) {
-	err := l.move(ctx, "claim the log", nil,
-		`UPDATE ledger_head SET holder = ?, fence = fence + 1, beat = beat + 1
-			WHERE fence = ? AND beat = ? AND NOT EXISTS (SELECT 1 FROM ledger_stop)`, holder, seen.Fence, seen.Beat)
+	held := seen.Lease
+	err := l.holding(ctx, "claim the log", func(t *tx) (err error) {
+		if held, err = t.claimLease(ctx, seen.Lease, holder, ""); err != nil {
+			return err
+		}
+		stopped := false
+		err = t.query(ctx, func(*sql.Rows) error { stopped = true; return nil }, `SELECT 1 FROM ledger_stop`)
+		if err == nil && stopped {
+			err = lease.ErrLost
+		}
+		return err
+	})
 	if err != nil {
 		return sequence.Head{}, err
 	}
 	h, err := l.Head(ctx)
-	if err == nil && (h.Holder != holder || h.Fence != seen.Fence+1) {
+	if err == nil && (h.Lease.Holder != holder || h.Lease.Fence != held.Fence) {
 		err = sequence.ErrLost
 	}
 	return h, err
@@ -184,28 +195,16 @@ func (l *Ledger) Claim(ctx context.Context, holder string, seen sequence.Head) (
 
 // Release implements sequence.Store.
 func (l *Ledger) Release(ctx context.Context, held sequence.Head) error {
-	return l.move(ctx, "release the log", nil,
-		`UPDATE ledger_head SET holder = '', beat = beat + 1 WHERE fence = ? AND holder = ?`, held.Fence, held.Holder)
+	return l.holding(ctx, "release the log", func(t *tx) error { return t.freeLease(ctx, held.Lease, false) })
 }
 
-// move changes the head if it is as the condition of the statement says, and does the
-// rest with it.
-func (l *Ledger) move(ctx context.Context, what string, rest func(*tx) error, statement string, args ...any) error {
-	var refused error
-	err := l.update(ctx, what, func(t *tx) error {
-		refused = nil
-		n, err := t.change(ctx, statement, args...)
-		switch {
-		case err != nil:
-			return err
-		case n == 0:
-			refused = sequence.ErrLost
-		case rest != nil:
-			return rest(t)
-		}
-		return nil
-	})
-	return errors.Join(err, refused)
+// holding is update for a change that only the holder of the lease may make.
+func (l *Ledger) holding(ctx context.Context, what string, f func(*tx) error) error {
+	err := l.s.holding(ctx, what, f)
+	if errors.Is(err, lease.ErrLost) {
+		return sequence.ErrLost
+	}
+	return err
 }
 
 // Known implements sequence.Store.
@@ -234,16 +233,25 @@ func (l *Ledger) Known(ctx context.Context, ids []ledger.ID) (map[ledger.ID]int6
 // Integrate implements sequence.Store.
 func (l *Ledger) Integrate(ctx context.Context, held sequence.Head, b *sequence.Batch) (sequence.Head, error) {
 	next := held
-	next.Size, next.Checkpoint, next.Signer, next.Beat = held.Size+int64(len(b.Entries)), b.Checkpoint, b.Signer, held.Beat+1
-	err := l.move(ctx, "carry the log on", func(t *tx) error {
-		err := t.add(ctx, b)
+	next.Size, next.Checkpoint, next.Signer = held.Size+int64(len(b.Entries)), b.Checkpoint, b.Signer
+	next.Lease.Beat++
+	err := l.holding(ctx, "carry the log on", func(t *tx) error {
+		if err := t.beatLease(ctx, held.Lease); err != nil {
+			return err
+		}
+		n, err := t.change(ctx, `UPDATE ledger_head SET size = ?, checkpoint = ?, signer = ? WHERE size = ?
+			AND NOT EXISTS (SELECT 1 FROM ledger_stop)`, next.Size, next.Checkpoint, next.Signer, held.Size)
+		if err == nil && n == 0 {
+			err = lease.ErrLost
+		}
+		if err == nil {
+			err = t.add(ctx, b)
+		}
 		if err == nil {
 			err = t.unpend(ctx, b.Done)
 		}
 		return err
-	}, `UPDATE ledger_head SET size = ?, checkpoint = ?, signer = ?, beat = ? WHERE fence = ? AND holder = ? AND size = ?
-		AND NOT EXISTS (SELECT 1 FROM ledger_stop)`,
-		next.Size, next.Checkpoint, next.Signer, next.Beat, held.Fence, held.Holder, held.Size)
+	})
 	if err != nil {
 		return held, err
 	}

@@ -69,7 +69,10 @@ func (l *Ledger) Restore(ctx context.Context, src ledger.Source, keys []*ledger.
 		if tree.Root() != c.Root {
 			return ErrOtherLog // nothing was committed
 		}
-		if err := t.exec(ctx, `UPDATE ledger_head SET size = ?, checkpoint = ?, signer = ?, holder = '', fence = fence + 1, beat = beat + 1 WHERE size = ?`,
+		if err := t.takeLease(ctx, logLease); err != nil {
+			return err
+		}
+		if err := t.exec(ctx, `UPDATE ledger_head SET size = ?, checkpoint = ?, signer = ? WHERE size = ?`,
 			next.Size, next.Checkpoint, next.Signer, head.Size); err != nil {
 			return err
 		}

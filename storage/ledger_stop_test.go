@@ -51,7 +51,8 @@ func rollBack(t testing.TB, where string, head sequence.Head) {
 	for _, q := range []string{
 		fmt.Sprintf(`DELETE FROM ledger_entries WHERE idx >= %d`, head.Size), fmt.Sprintf(`DELETE FROM ledger_leaves WHERE idx >= %d`, head.Size),
 		fmt.Sprintf(`DELETE FROM ledger_chain WHERE idx >= %d`, head.Size), `DELETE FROM ledger_stop`,
-		fmt.Sprintf(`UPDATE ledger_head SET size = %d, holder = ''`, head.Size),
+		fmt.Sprintf(`UPDATE ledger_head SET size = %d`, head.Size),
+		`UPDATE leases SET holder = ''`,
 	} {
 		if _, err := db.Exec(q); err != nil {
 			t.Fatal(err)

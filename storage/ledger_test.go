@@ -294,7 +294,7 @@ func TestLedgerLease(t *testing.T) {
 			t.Fatal(err)
 		}
 		dead, err := l.Head(ctx)
-		if err != nil || dead.Holder == "" || dead.Size != 2 {
+		if err != nil || dead.Lease.Holder == "" || dead.Size != 2 {
 			t.Fatalf("head %+v, %v", dead, err)
 		}
 		add(t, l, sealed(t, "b"))
@@ -312,7 +312,7 @@ func TestLedgerLease(t *testing.T) {
 			h, _ = l.Head(ctx)
 			return h.Size != 2
 		})
-		if h.Size != 3 || h.Fence != dead.Fence+1 {
+		if h.Size != 3 || h.Lease.Fence != dead.Lease.Fence+1 {
 			t.Errorf("it took over: %+v", h)
 		}
 		for _, stale := range []func() error{

@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,24 +14,14 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
 )
 
-// A Change is one that another process may have made, and that this process may hold an older copy of.
-type Change struct {
-	What  Changed
-	ID    string // of a session
-	Owner string // that has claimed the session
-}
-
-// Changed says what has changed.
+// Changed says what another process may have changed, and this process may hold an older copy of.
 type Changed string
 
 // The changes that are told.
 const (
-	PinsChanged     Changed = "pins"
-	BlocksChanged   Changed = "blocks"
-	ReplicasChanged Changed = "replicas"
-
+	PinsChanged       Changed = "pins"
+	BlocksChanged     Changed = "blocks"
 	ExceptionsChanged Changed = "exceptions"
-	SessionClaimed    Changed = "session"
 	AnyChanged        Changed = "any" // some may have been missed: all copies are to be read again
 )
 
@@ -41,11 +30,11 @@ const channel = "pellucid"
 
 // tell has Postgres tell every process of a change when the transaction is committed. A commit that tells
 // something waits for others that do, so it is for rare changes alone.
-func (t *tx) tell(ctx context.Context, what Changed, words ...string) error {
+func (t *tx) tell(ctx context.Context, what Changed) error {
 	if !t.engine.tells() {
 		return nil
 	}
-	return t.exec(ctx, `SELECT pg_notify('`+channel+`', ?)`, strings.Join(append([]string{string(what)}, words...), " "))
+	return t.exec(ctx, `SELECT pg_notify('`+channel+`', ?)`, string(what))
 }
 
 // Times of Watch.
@@ -61,7 +50,7 @@ var errEaten = errors.New("storage: notifications do not arrive")
 // change, by looking now and then, are needed beside it: an SQLite store tells nothing, and neither does a
 // Postgres behind a pooler that gives each transaction another connection. Watch finds that out, and logs
 // it once. changed must not block.
-func (s *Store) Watch(ctx context.Context, log *slog.Logger, changed func(Change)) {
+func (s *Store) Watch(ctx context.Context, log *slog.Logger, changed func(Changed)) {
 	e, ok := s.engine.(*postgresEngine)
 	if !ok {
 		return
@@ -75,7 +64,7 @@ func (s *Store) Watch(ctx context.Context, log *slog.Logger, changed func(Change
 				log.Info("the database tells of changes again")
 			}
 			eaten = false
-			changed(Change{What: AnyChanged})
+			changed(AnyChanged)
 		}, changed)
 		pause := waits.Next()
 		if errors.Is(err, errEaten) {
@@ -89,7 +78,7 @@ func (s *Store) Watch(ctx context.Context, log *slog.Logger, changed func(Change
 }
 
 // watch is one connection of Watch. arrived is called once notifications arrive.
-func (s *Store) watch(ctx context.Context, config *pgx.ConnConfig, arrived func(), changed func(Change)) error {
+func (s *Store) watch(ctx context.Context, config *pgx.ConnConfig, arrived func(), changed func(Changed)) error {
 	dial, stop := context.WithTimeout(ctx, s.wait+testWait)
 	defer stop()
 	c, err := pgx.ConnectConfig(dial, config.Copy())
@@ -129,7 +118,7 @@ func (s *Store) watch(ctx context.Context, config *pgx.ConnConfig, arrived func(
 }
 
 // test sends a notification over another connection and waits for it.
-func (s *Store) test(ctx context.Context, c *pgx.Conn, changed func(Change)) error {
+func (s *Store) test(ctx context.Context, c *pgx.Conn, changed func(Changed)) error {
 	own := "test " + rand.Text()
 	ctx, stop := context.WithTimeout(ctx, s.wait+testWait)
 	defer stop()
@@ -154,16 +143,11 @@ func (s *Store) test(ctx context.Context, c *pgx.Conn, changed func(Change)) err
 	}
 }
 
-// parseChange reads a notification. Whoever may use the database may send any.
-func parseChange(s string) (Change, bool) {
-	words := strings.Split(s, " ")
-	switch what := Changed(words[0]); what {
-	case PinsChanged, BlocksChanged, ReplicasChanged:
-		return Change{What: what}, len(words) == 1
-	case SessionClaimed:
-		if len(words) == 3 && len(s) <= 256 {
-			return Change{What: what, ID: words[1], Owner: words[2]}, true
-		}
+// parseChange reads a notification. Any process that may use the database may send any.
+func parseChange(s string) (Changed, bool) {
+	switch what := Changed(s); what {
+	case PinsChanged, BlocksChanged, ExceptionsChanged:
+		return what, true
 	}
-	return Change{}, false
+	return "", false
 }

@@ -14,9 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/mcp/session"
 	"github.com/pellucid-mcp/pellucid/platform/logtest"
-	"github.com/pellucid-mcp/pellucid/platform/replica"
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -25,16 +23,16 @@ import (
 // heard are the changes that a Watch has told of.
 type heard struct {
 	mu   sync.Mutex
-	list []storage.Change
+	list []storage.Changed
 }
 
-func (h *heard) add(c storage.Change) {
+func (h *heard) add(c storage.Changed) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.list = append(h.list, c)
 }
 
-func (h *heard) has(c storage.Change) bool {
+func (h *heard) has(c storage.Changed) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, x := range h.list {
@@ -56,11 +54,11 @@ func TestWatch(t *testing.T) {
 	log := &logtest.Buffer{}
 	go func() { defer close(done); a.Watch(ctx, slog.New(slog.NewTextHandler(log, nil)), h.add) }()
 	defer func() { stop(); <-done }()
-	hears := func(c storage.Change) {
+	hears := func(c storage.Changed) {
 		t.Helper()
-		waittest.Until(t, string(c.What), func() bool { return h.has(c) })
+		waittest.Until(t, string(c), func() bool { return h.has(c) })
 	}
-	hears(storage.Change{What: storage.AnyChanged})
+	hears(storage.AnyChanged)
 	id := strings.Repeat("a", 64)
 	changes := func() {
 		t.Helper()
@@ -70,33 +68,25 @@ func TestWatch(t *testing.T) {
 		if err := b.AddBlock(ctx, hold.Block{ID: id, Server: "s", Since: day, Until: day.Add(time.Hour)}, 10, nil); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.BeatReplica(ctx, replica.Row{ID: "x", Beat: 1}, true); err != nil {
+		if err := b.AddException(ctx, hold.Exception{ID: id, Server: "s", Tool: "t", Code: "x", Since: day, Until: day.Add(time.Hour)}, 10, nil); err != nil {
 			t.Fatal(err)
 		}
-		for fence, owner := range []string{"first", "second"} {
-			if ok, err := b.ClaimSession(ctx, session.Record{ID: id, Fence: int64(fence), Seen: day, Until: day}, owner); !ok || err != nil {
-				t.Fatal(ok, err)
-			}
-		}
-		for _, c := range []storage.Change{{What: storage.PinsChanged}, {What: storage.BlocksChanged}, {What: storage.ReplicasChanged}, {What: storage.SessionClaimed, ID: id, Owner: "second"}} {
+		for _, c := range []storage.Changed{storage.PinsChanged, storage.BlocksChanged, storage.ExceptionsChanged} {
 			hears(c)
 		}
 	}
 	changes()
-	if h.has(storage.Change{What: storage.SessionClaimed, ID: id, Owner: "first"}) {
-		t.Error("the first claim of a session was told to all")
-	}
 	h.mu.Lock()
 	h.list = nil
 	h.mu.Unlock()
 	if err := b.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()`); err != nil {
 		t.Fatal(err)
 	}
-	hears(storage.Change{What: storage.AnyChanged}) // some may have been missed
+	hears(storage.AnyChanged) // some may have been missed
 	if err := b.DropPin(ctx, "s", nil); err != nil {
 		t.Fatal(err)
 	}
-	hears(storage.Change{What: storage.PinsChanged})
+	hears(storage.PinsChanged)
 	for _, odd := range []string{"pins x", "session", "session a", "any", "other", "session a b c", ""} {
 		if err := b.Exec(ctx, `SELECT pg_notify('pellucid', '`+odd+`')`); err != nil {
 			t.Fatal(err)
@@ -202,5 +192,5 @@ func TestPooler(t *testing.T) {
 func TestWatchSQLite(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir()+"/a.db", storage.Options{})
-	s.Watch(ctx, slog.New(slog.DiscardHandler), func(c storage.Change) { t.Errorf("told: %v", c) })
+	s.Watch(ctx, slog.New(slog.DiscardHandler), func(c storage.Changed) { t.Errorf("told: %v", c) })
 }

@@ -47,15 +47,19 @@ func (s *Store) Session(ctx context.Context, id string) (out session.Record, err
 }
 
 // SessionOwner implements session.Store.
-func (s *Store) SessionOwner(ctx context.Context, id string) (owner string, fence int64, err error) {
+func (s *Store) SessionOwner(ctx context.Context, id string) (o session.Owner, err error) {
 	ended := 0
-	err = s.query(ctx, func(r *sql.Rows) error { return r.Scan(&owner, &fence, &ended) },
-		`SELECT owner, fence, ended FROM sessions WHERE id = ?`, id)
+	err = s.query(ctx, func(r *sql.Rows) error { return r.Scan(&o.Holder, &o.Fence, &ended, &o.Address) },
+		`SELECT owner, fence, ended, COALESCE((SELECT address FROM leases WHERE `+ofOwner+`), '') FROM sessions WHERE id = ?`, id)
 	if err == nil && ended != 0 {
-		return "", fence, session.ErrEnded
+		return session.Owner{Fence: o.Fence}, session.ErrEnded
 	}
-	return owner, fence, s.fail(ctx, "find the owner of a session", err)
+	return o, s.fail(ctx, "find the owner of a session", err)
 }
+
+// ofOwner is the condition of the lease of a session's owner. Where there is none, the owner has ended: no holder's name
+// comes back.
+const ofOwner = `leases.holder = sessions.owner AND leases.holder <> ''`
 
 // sessionUnless is how a session is changed: in one statement, which does nothing unless the session is
 // as the caller has seen it. No lock keeps other sessions waiting.
@@ -71,25 +75,21 @@ func (s *Store) putSession(ctx context.Context, what string, r session.Record, r
 	all := append([]any{r.ID, r.Server, r.Owner, r.Fence, r.Principal[:], blob(r.State), ended, stamp(r.Seen), stamp(r.Until)}, args...)
 	err = s.updating(ctx, what, func(t *tx) error {
 		n, err := t.change(ctx, sessionUnless+rest, all...)
-		if changed = n > 0; err == nil && changed && what == claimSession && r.Fence > 1 { // no process knows another owner of a new one
-			err = t.tell(ctx, SessionClaimed, r.ID, r.Owner)
-		}
+		changed = n > 0
 		return err
 	}, func(*sql.Tx) error { return nil })
 	return changed, err
 }
-
-const claimSession = "claim session"
 
 // ClaimSession implements session.Store.
 func (s *Store) ClaimSession(ctx context.Context, r session.Record, owner string) (bool, error) {
 	seen := r.Fence
 	r.Owner, r.Ended = owner, false
 	r.Fence++
-	claimed, err := s.putSession(ctx, claimSession, r,
-		`owner = ?, fence = ?, seen = ? WHERE sessions.fence = ? AND sessions.ended = 0`, owner, r.Fence, stamp(r.Seen), seen)
+	claimed, err := s.putSession(ctx, "claim session", r, `owner = ?, fence = ?, seen = ? WHERE sessions.fence = ? AND sessions.ended = 0
+		AND (sessions.owner = ? OR NOT EXISTS (SELECT 1 FROM leases WHERE `+ofOwner+`))`, owner, r.Fence, stamp(r.Seen), seen, owner)
 	if err == nil && !claimed {
-		_, _, err = s.SessionOwner(ctx, r.ID)
+		_, err = s.SessionOwner(ctx, r.ID)
 	}
 	return claimed, err
 }
@@ -100,7 +100,7 @@ func (s *Store) KeepSession(ctx context.Context, r session.Record) error {
 	kept, err := s.putSession(ctx, "keep session", r,
 		`state = ?, seen = ? WHERE sessions.fence = ? AND sessions.ended = 0`, blob(r.State), stamp(r.Seen), r.Fence)
 	if err == nil && !kept {
-		if _, _, err = s.SessionOwner(ctx, r.ID); err == nil {
+		if _, err = s.SessionOwner(ctx, r.ID); err == nil {
 			err = session.ErrFence
 		}
 	}
@@ -137,7 +137,7 @@ func (s *Store) SweepSessions(ctx context.Context, now time.Time, most int) erro
 	}
 	return s.updating(ctx, "sweep sessions", func(t *tx) error {
 		err := t.exec(ctx, `DELETE FROM sessions WHERE until <= ? OR `+bare+` AND (owner = '' AND seen <= ? OR seen <= ?
-  AND NOT EXISTS (SELECT 1 FROM replicas WHERE replicas.id = sessions.owner))`, stamp(now), stamp(now.Add(-releasedKept)), stamp(now.Add(-claimKept)))
+  AND NOT EXISTS (SELECT 1 FROM leases WHERE `+ofOwner+`))`, stamp(now), stamp(now.Add(-releasedKept)), stamp(now.Add(-claimKept)))
 		for i := 0; err == nil && i < len(over); i++ {
 			err = t.exec(ctx, deleteSessionsOver, over[i], forgotten[:], most)
 		}
@@ -152,19 +152,26 @@ var forgotten = session.Record{}.Principal
 // that was claimed or changed meanwhile has another time.
 const deleteSessionsOver = `DELETE FROM sessions WHERE (id, seen) IN (SELECT id, seen FROM (
   SELECT id, seen, use, row_number() OVER (ORDER BY use, seen DESC, id) AS n FROM (
-    SELECT id, seen, CASE WHEN EXISTS (SELECT 1 FROM replicas WHERE replicas.id = sessions.owner) THEN 0
+    SELECT id, seen, CASE WHEN EXISTS (SELECT 1 FROM leases WHERE ` + ofOwner + `) THEN 0
       WHEN ended <> 0 THEN 2 WHEN length(state) > 0 THEN 1 ELSE 3 END AS use
     FROM sessions WHERE principal = ? AND principal <> ?) AS used) AS numbered
   WHERE n > ? AND use > 0)`
+
+// ReleaseSession implements session.Store.
+func (s *Store) ReleaseSession(ctx context.Context, id, owner string, now time.Time) error {
+	return s.updating(ctx, "release session", func(t *tx) error {
+		return t.exec(ctx, `UPDATE sessions SET owner = '', seen = ? WHERE id = ? AND owner = ?`, stamp(now), id, owner)
+	}, func(*sql.Tx) error { return nil })
+}
 
 // maxReleased bounds the sessions that a process lets go of at once.
 const maxReleased = 2000
 
 // ReleaseSessions lets go of the sessions of owner that were last claimed or changed before a time, and that it
-// does not use. It returns those of which it has let go.
-func (s *Store) ReleaseSessions(ctx context.Context, owner string, now, before time.Time, used func(id string) bool) (released []string, err error) {
+// does not use.
+func (s *Store) ReleaseSessions(ctx context.Context, owner string, now, before time.Time, used func(id string) bool) error {
 	var unused []string
-	err = s.query(ctx, func(r *sql.Rows) error {
+	err := s.query(ctx, func(r *sql.Rows) error {
 		var id string
 		if err := r.Scan(&id); err != nil {
 			return err
@@ -175,23 +182,14 @@ func (s *Store) ReleaseSessions(ctx context.Context, owner string, now, before t
 		return nil
 	}, `SELECT id FROM sessions WHERE owner = ? AND seen <= ?`, owner, stamp(before))
 	if err != nil || len(unused) == 0 {
-		return nil, s.fail(ctx, "find sessions of a replica", err)
+		return s.fail(ctx, "find sessions of a replica", err)
 	}
-	err = s.updating(ctx, "release sessions", func(t *tx) error {
-		released = nil
+	return s.updating(ctx, "release sessions", func(t *tx) error {
 		for _, id := range unused { // one that was used meanwhile stays
-			n, err := t.change(ctx, `UPDATE sessions SET owner = '', seen = ? WHERE id = ? AND owner = ? AND seen <= ?`, stamp(now), id, owner, stamp(before))
-			if err != nil {
+			if err := t.exec(ctx, `UPDATE sessions SET owner = '', seen = ? WHERE id = ? AND owner = ? AND seen <= ?`, stamp(now), id, owner, stamp(before)); err != nil {
 				return err
-			}
-			if n > 0 {
-				released = append(released, id)
 			}
 		}
 		return nil
 	}, func(*sql.Tx) error { return nil })
-	if err != nil {
-		return nil, err
-	}
-	return released, nil
 }

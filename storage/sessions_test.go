@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pellucid-mcp/pellucid/mcp/session"
-	"github.com/pellucid-mcp/pellucid/platform/replica"
+	"github.com/pellucid-mcp/pellucid/platform/lease"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
@@ -43,8 +43,8 @@ func TestSessions(t *testing.T) {
 		}
 		_, err := s.Session(ctx, "a")
 		want(err, session.ErrNotFound)
-		if owner, fence, err := s.SessionOwner(ctx, "a"); owner != "" || fence != 0 || err != nil {
-			t.Errorf("%q, %d, %v", owner, fence, err)
+		if own, err := s.SessionOwner(ctx, "a"); own != (session.Owner{}) || err != nil {
+			t.Errorf("%+v, %v", own, err)
 		}
 		want(s.KeepSession(ctx, r), nil)
 		is(r)
@@ -64,8 +64,8 @@ func TestSessions(t *testing.T) {
 		want(s.KeepSession(ctx, stale), session.ErrFence)
 		r.Owner, r.Fence = "host-1", 1
 		is(r)
-		if owner, fence, err := s.SessionOwner(ctx, "a"); owner != "host-1" || fence != 1 || err != nil {
-			t.Errorf("%q, %d, %v", owner, fence, err)
+		if own, err := s.SessionOwner(ctx, "a"); own != (session.Owner{Holder: "host-1", Fence: 1}) || err != nil {
+			t.Errorf("%+v, %v", own, err)
 		}
 		r.State = []byte("three")
 		want(s.KeepSession(ctx, r), nil)
@@ -88,7 +88,7 @@ func TestSessions(t *testing.T) {
 		want(s.KeepSession(ctx, r), session.ErrEnded)
 		_, err = s.ClaimSession(ctx, r, "host-2")
 		want(err, session.ErrEnded)
-		_, _, err = s.SessionOwner(ctx, "c")
+		_, err = s.SessionOwner(ctx, "c")
 		want(err, session.ErrEnded)
 
 		// What is kept of a person goes, and the sessions stay ended.
@@ -134,15 +134,66 @@ func TestSessionClaims(t *testing.T) {
 	})
 }
 
+// freeLogLease leaves a lease that no process holds.
+func freeLogLease(t *testing.T, s *storage.Store) {
+	t.Helper()
+	row, err := s.ClaimLease(ctx, lease.Row{Name: "log"}, "x", "")
+	if err == nil {
+		err = s.FreeLease(ctx, row, false)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSessionsOfLivingOwners: no process gets a session whose owner has its lease, whatever fence it has seen. The owner
+// itself may claim it again, and once its lease has ended others may.
+func TestSessionsOfLivingOwners(t *testing.T) {
+	engines(t, func(t *testing.T, where string) {
+		s := open(t, where, storage.Options{})
+		freeLogLease(t, s)
+		row, err := s.ClaimLease(ctx, lease.Row{Name: storage.ReplicaLease + "r1"}, "first", "a:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		claim := func(owner string, fence int64, want bool) {
+			t.Helper()
+			ok, err := s.ClaimSession(ctx, session.Record{ID: "a", Fence: fence, Seen: day, Until: day.Add(time.Hour)}, owner)
+			if ok != want || err != nil {
+				t.Fatalf("%s: %v, %v", owner, ok, err)
+			}
+		}
+		claim("first", 0, true)
+		claim("second", 1, false)
+		claim("first", 1, true)
+		if own, err := s.SessionOwner(ctx, "a"); own != (session.Owner{Holder: "first", Fence: 2, Address: "a:1"}) || err != nil {
+			t.Errorf("%+v, %v", own, err)
+		}
+		if err := s.FreeLease(ctx, row, false); err != nil {
+			t.Fatal(err)
+		}
+		if own, err := s.SessionOwner(ctx, "a"); own != (session.Owner{Holder: "first", Fence: 2}) || err != nil {
+			t.Errorf("%+v, %v", own, err)
+		}
+		claim("second", 1, false)
+		claim("second", 2, true)
+		if err := s.ReleaseSession(ctx, "a", "second", day); err != nil {
+			t.Fatal(err)
+		}
+		claim("third", 3, true)
+	})
+}
+
 // TestSessionsOfGoneOwners: a record that holds nothing but an owner that is gone is swept after a day; one of a
 // process that lives, one with state and one of a session that has ended stay until their time is over.
 func TestSessionsOfGoneOwners(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
-		if _, err := s.BeatReplica(ctx, replica.Row{ID: "alive", Address: "a:1", Started: "2026-01-01T00:00:00Z", Beat: 1}, true); err != nil {
+		if _, err := s.ClaimLease(ctx, lease.Row{Name: storage.ReplicaLease + "r1"}, "alive", "a:1"); err != nil {
 			t.Fatal(err)
 		}
+		freeLogLease(t, s)
 		for id, owner := range map[string]string{"gone": "gone", "alive": "alive", "state": "gone", "ended": "gone"} {
 			r := session.Record{ID: id, Seen: day, Until: day.Add(720 * time.Hour)}
 			if ok, err := s.ClaimSession(ctx, r, owner); err != nil || !ok {
@@ -202,13 +253,15 @@ func TestSessionsReleased(t *testing.T) {
 		if err := s.KeepSession(ctx, session.Record{ID: "state", Fence: 1, State: []byte{1}, Seen: day, Until: day.Add(720 * time.Hour)}); err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.ReleaseSessions(ctx, "self", later, later.Add(-time.Minute), func(id string) bool { return id == "used" })
-		if slices.Sort(got); err != nil || !slices.Equal(got, []string{"bare", "state"}) {
-			t.Fatalf("released %q, %v", got, err)
+		if err := s.ReleaseSessions(ctx, "self", later, later.Add(-time.Minute), func(id string) bool { return id == "used" }); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.ReleaseSession(ctx, "other", "self", later); err != nil { // of another owner
+			t.Fatal(err)
 		}
 		for id, want := range map[string]string{"bare": "", "state": "", "used": "self", "recent": "self", "other": "other"} {
-			if owner, fence, err := s.SessionOwner(ctx, id); owner != want || fence != 1 || err != nil {
-				t.Errorf("%s: %q, %d, %v", id, owner, fence, err)
+			if own, err := s.SessionOwner(ctx, id); own != (session.Owner{Holder: want, Fence: 1}) || err != nil {
+				t.Errorf("%s: %+v, %v", id, own, err)
 			}
 		}
 		for _, at := range []time.Duration{9 * time.Minute, 11 * time.Minute} {
@@ -234,9 +287,10 @@ func TestSessionsOfOnePrincipal(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
-		if _, err := s.BeatReplica(ctx, replica.Row{ID: "alive", Address: "a:1", Started: "2026-01-01T00:00:00Z", Beat: 1}, true); err != nil {
+		if _, err := s.ClaimLease(ctx, lease.Row{Name: storage.ReplicaLease + "r1"}, "alive", "a:1"); err != nil {
 			t.Fatal(err)
 		}
+		freeLogLease(t, s)
 		put := func(who, id string, minute int) {
 			t.Helper()
 			kind, _, _ := strings.Cut(id, "-")
@@ -302,7 +356,7 @@ func left(t *testing.T, s *storage.Store, most int, want []string) {
 	}
 }
 
-// TestReleaseUsedMeanwhile: a session that is used while the others are let go of is not returned.
+// TestReleaseUsedMeanwhile: a session that is used while the others are let go of stays.
 func TestReleaseUsedMeanwhile(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
@@ -314,7 +368,7 @@ func TestReleaseUsedMeanwhile(t *testing.T) {
 			}
 		}
 		later := day.Add(10 * time.Minute)
-		got, err := s.ReleaseSessions(ctx, "self", later, later.Add(-time.Minute), func(id string) bool {
+		err := s.ReleaseSessions(ctx, "self", later, later.Add(-time.Minute), func(id string) bool {
 			if id == "used" {
 				r, err := s.Session(ctx, id)
 				if err != nil {
@@ -327,8 +381,13 @@ func TestReleaseUsedMeanwhile(t *testing.T) {
 			}
 			return false
 		})
-		if err != nil || !slices.Equal(got, []string{"idle"}) {
-			t.Errorf("%q, %v", got, err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for id, want := range map[string]string{"idle": "", "used": "self"} {
+			if own, err := s.SessionOwner(ctx, id); own.Holder != want || err != nil {
+				t.Errorf("%s: %+v, %v", id, own, err)
+			}
 		}
 	})
 }

@@ -104,30 +104,30 @@ func (s *Store) messages(ctx context.Context, what string, f func(*tx) error) er
 	return s.updating(ctx, what, f, func(*sql.Tx) error { return nil })
 }
 
-// ClaimMessage implements webhook.Store.
-func (s *Store) ClaimMessage(ctx context.Context, receiver string, now, until time.Time) (*webhook.Message, error) {
-	n := 0
-	// A query alone writes nothing: mostly no message waits.
-	err := s.query(ctx, func(r *sql.Rows) error { return r.Scan(&n) },
-		`SELECT count(*) FROM (SELECT 1 FROM webhooks WHERE receiver = ? AND given_up = '' AND due <= ? LIMIT 1) AS due`, receiver, stamp(now))
-	if err != nil || n == 0 {
-		return nil, s.fail(ctx, "look for messages", err)
-	}
+// MessageDue implements webhook.Store.
+func (s *Store) MessageDue(ctx context.Context, receiver string, now time.Time) (due bool, err error) {
+	err = s.query(ctx, func(*sql.Rows) error { due = true; return nil },
+		`SELECT 1 FROM webhooks WHERE receiver = ? AND given_up = '' AND due <= ? LIMIT 1`, receiver, stamp(now))
+	return due, s.fail(ctx, "look for messages", err)
+}
+
+// NextMessage implements webhook.Store.
+func (s *Store) NextMessage(ctx context.Context, receiver string, now time.Time) (*webhook.Message, error) {
 	var out *webhook.Message
-	err = s.messages(ctx, "claim message", func(t *tx) error {
+	err := s.messages(ctx, "take message", func(t *tx) error {
 		out = nil
 		return t.query(ctx, func(r *sql.Rows) error {
 			var body []byte
 			m, err := scanMessage(r, &body)
 			m.Body, out = body, &m
 			return err
-		}, `UPDATE webhooks SET due = ?, tries = tries + 1 WHERE id = (SELECT id FROM webhooks WHERE receiver = ? AND given_up = '' AND due <= ?
-			ORDER BY due, id LIMIT 1) AND due <= ? AND given_up = '' RETURNING `+messageColumns+`, body`, stamp(until), receiver, stamp(now), stamp(now))
+		}, `UPDATE webhooks SET tries = tries + 1 WHERE id = (SELECT id FROM webhooks WHERE receiver = ? AND given_up = '' AND due <= ?
+			ORDER BY due, id LIMIT 1) RETURNING `+messageColumns+`, body`, receiver, stamp(now))
 	})
 	return out, err
 }
 
-// MessageDelivered implements webhook.Store. A message that another process has claimed since
+// MessageDelivered implements webhook.Store. A message of which another attempt has begun since
 // has arrived all the same.
 func (s *Store) MessageDelivered(ctx context.Context, m *webhook.Message) error {
 	return s.messages(ctx, "remove message", func(t *tx) error { return t.exec(ctx, `DELETE FROM webhooks WHERE id = ?`, m.ID) })

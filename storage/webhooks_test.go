@@ -99,12 +99,12 @@ func TestMessagesGoWithTheirCause(t *testing.T) {
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%v, want %v", got, want)
 		}
-		m, err := s.ClaimMessage(ctx, "blocks", time.Now(), time.Now().Add(time.Minute))
+		m, err := s.NextMessage(ctx, "blocks", time.Now())
 		if err != nil || m == nil || m.Tries != 1 || !strings.Contains(string(m.Body), `"id":"`+heldID(3)+`"`) || strings.Contains(string(m.Body), `"tool":"read"`) {
 			t.Errorf("%v, %+v, %s", err, m, m.Body)
 		}
-		if again, err := s.ClaimMessage(ctx, "blocks", time.Now(), time.Now()); err != nil || again != nil {
-			t.Errorf("claimed by two: %v, %+v", err, again)
+		if due, err := s.MessageDue(ctx, "blocks", time.Now().Add(-time.Hour)); err != nil || due {
+			t.Errorf("due before its time: %v, %v", due, err)
 		}
 		if sums, err := s.MessageSummaries(ctx); err != nil || len(sums) != 2 || sums[0] != (webhook.Summary{Receiver: "all", Waiting: 3}) {
 			t.Errorf("%v, %+v", err, sums)
@@ -165,10 +165,12 @@ func TestPinMessages(t *testing.T) {
 		n := 0
 		for m := (*webhook.Message)(nil); ; n++ {
 			var err error
-			if m, err = s.ClaimMessage(ctx, "all", time.Now(), time.Now().Add(time.Minute)); err != nil {
+			if m, err = s.NextMessage(ctx, "all", time.Now()); err != nil {
 				t.Fatal(err)
 			} else if m == nil {
 				break
+			} else if err := s.MessageDelivered(ctx, m); err != nil {
+				t.Fatal(err)
 			}
 			if b := string(m.Body); strings.Contains(b, "Ignore") || strings.Contains(b, "hidden") || !strings.Contains(b, `"server":"mail"`) {
 				t.Errorf("%s", b)
@@ -261,7 +263,7 @@ func TestGivenUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Another process has it, and dies.
-		if m, err := s.ClaimMessage(ctx, "r", now, now.Add(time.Minute)); err != nil || m == nil {
+		if m, err := s.NextMessage(ctx, "r", now); err != nil || m == nil {
 			t.Fatal(err, m)
 		}
 		tries := &storedTries{Store: out.Store}
@@ -419,7 +421,7 @@ func TestKilledBetweenCommitAndDelivery(t *testing.T) {
 			absent[last+1] = true
 		}
 		s := open(t, where, storage.Options{})
-		out := sender(s, func() time.Time { return time.Now().Add(5 * time.Minute) }, hook(t, "r", srv.URL)) // behind every lease
+		out := sender(s, nil, hook(t, "r", srv.URL))
 		run, stop := context.WithCancel(ctx)
 		done := make(chan struct{})
 		go func() { defer close(done); out.Run(run) }()

@@ -65,7 +65,6 @@ func Examine(ctx context.Context, o Options) (r *Report, refused bool) {
 	dir := x.state()
 	cfg, refused := x.config()
 	x.lookAtStores(ctx, dir, cfg)
-	x.replicas(ctx, dir)
 	x.logs(ctx, dir, cfg)
 	x.models(cfg)
 	x.classifiers(cfg)

@@ -43,7 +43,7 @@ func TestWebhooks(t *testing.T) {
 	o := Options{Config: configuration(t, "127.0.0.1:0", "webhooks: {chat: {url: 'http://127.0.0.1:1/', secrets: ['env:HOOK']}}\n"), DB: install.Database(db)}
 	text, r, _ := examine(t, o)
 	holds(t, "on the way", text, r, true, "ok       webhooks   \"chat\": 1 message on the way\n", "warning  webhooks   \"gone\": 1 message for it, which the configuration does not name")
-	m, err := s.ClaimMessage(t.Context(), "chat", time.Now(), time.Now())
+	m, err := s.NextMessage(t.Context(), "chat", time.Now())
 	if err != nil || m == nil {
 		t.Fatal(err)
 	}

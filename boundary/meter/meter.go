@@ -144,10 +144,7 @@ type Gauges struct {
 
 // Replicas are the gauges of the gateways on one store.
 type Replicas struct {
-	Live      func() int64 // with this one
-	Strangers func() int64 // that use another key of the installation
-	Namesakes func() int64 // that have the address of this one
-	Behind    func() int64 // 1: another replica has newer rules
+	Live func() int64 // with this one
 }
 
 // Webhooks are the gauges of messages to receivers.
@@ -189,9 +186,6 @@ func (m *Meter) Watch(g Gauges) error {
 		{"pellucid.ledger.lost", "Events that could not be recorded.", g.Lost},
 		{"pellucid.ledger.lag_milliseconds", "For how long something has been pending.", g.Lag},
 		{"pellucid.replicas", "Replicas on this store that run, with this one.", g.Live},
-		{"pellucid.replicas.strangers", "Replicas on this store that use another key of the installation.", g.Strangers},
-		{"pellucid.replicas.same_address", "Other replicas on this store that have the address of this one.", g.Namesakes},
-		{"pellucid.rules.behind", "1 while another replica has rules that came into force later.", g.Behind},
 		{"pellucid.ledger.still_seconds", "For how many seconds records have been pending while the log did not grow.", g.Still},
 		{"pellucid.ledger.key", "1 where this process has the key of the log, and can carry it on.", g.Key},
 		{"pellucid.ledger.cosigned", "Records up to which enough witnesses have cosigned the log, as this process has asked.", g.Cosigned},

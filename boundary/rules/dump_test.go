@@ -18,7 +18,7 @@ const everything = `
 version: 1
 listen: localhost:1
 store: postgres://u@h/d
-replicas: {address: "replica-1.example:7421", listen: 0.0.0.0:7421}
+replicas: {name: r1, address: "replica-1.example:7421", listen: 0.0.0.0:7421}
 public_url: https://a.example/base
 http: {hosts: [a, b], origins: [https://o.example], trusted_proxies: [10.0.0.0/8, 192.0.2.7], max_body: 1025, sessions: 1, session_idle: 90s, session_life: 48h, rate: 0.25, burst: 2, concurrency: 3, drain: 0s}
 limits: {memory: 64MiB, children: 9, children_per_server: 8, children_per_principal: 7}

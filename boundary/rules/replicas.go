@@ -12,6 +12,7 @@ import (
 
 // Replicas says how the gateways that share a store reach each other.
 type Replicas struct {
+	Name    Value  // with which the ids of sessions begin that this gateway has begun
 	Address Value  // HOST:PORT at which the others reach this one; "": it is the only one
 	Listen  string // host:port that it listens at; "": Address
 }
@@ -31,6 +32,11 @@ const wantReplica = "want HOST:PORT at which the other replicas reach this one, 
 
 func (r *Replicas) members() []member {
 	return []member{
+		{"name", live, value{
+			read:  func(c *compiler, p place) { r.Name = c.replicaName(p) },
+			write: func(d *dumper, name string) { d.value(name, r.Name) },
+			kind:  "up to 63 small letters, digits and hyphens, `env:NAME` or `file:PATH`", schema: schema{"type": "string", "minLength": 1},
+		}, "what the ids of this replica's sessions begin with, so that a proxy can send their requests here; no two replicas have the same. Needed with `address`"},
 		{"address", live, value{
 			read:  func(c *compiler, p place) { r.Address = c.replicaAddress(p) },
 			write: func(d *dumper, name string) { d.value(name, r.Address) },
@@ -39,6 +45,26 @@ func (r *Replicas) members() []member {
 		{"listen", live, checked(&r.Listen, "", "HOST:PORT with an IP address or localhost, such as 0.0.0.0:7421", listen.IsAddress),
 			"the address for the other replicas; default: `address`"},
 	}
+}
+
+func (c *compiler) replicaName(p place) Value {
+	v := c.value(p)
+	if v.text != "" && !isReplicaName(v.text) {
+		c.report(p, "want up to 63 small letters, digits and hyphens, such as r2, or a reference to it")
+		return Value{}
+	}
+	return v
+}
+
+// isReplicaName reports whether a name can stand in the id of a session, with a point behind it.
+func isReplicaName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && (c != '-' || i == 0) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 63
 }
 
 func (c *compiler) replicaAddress(p place) Value {
@@ -77,6 +103,8 @@ func (c *compiler) replicas(p place) {
 	switch {
 	case r.Address.text == "" && r.Listen != "":
 		c.report(p.at("listen"), "needs address: where the other replicas reach this one")
+	case r.Set() && r.Name.text == "" && p.member("name") == nil:
+		c.report(place{p.node, p.path + ".name"}, "is needed with address: what the ids of this replica's sessions begin with, such as r2")
 	case r.Set() && r.Listen == "" && !listen.IsAddress(r.Address.text):
 		c.report(p.at("address"), "is a host name: say with listen at which IP address this replica listens")
 	}

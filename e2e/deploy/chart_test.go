@@ -203,6 +203,9 @@ func checkConfig(t *testing.T, text string, all map[string]manifest) {
 				if !plain {
 					value = "postgres://pellucid@db.example/pellucid"
 				}
+				if e["name"] == "PELLUCID_REPLICA_NAME" {
+					value = "gate-pellucid-6d4cf56db6-x7k2p"
+				}
 				if e["name"] == "PELLUCID_LEDGER_KEY" {
 					value = logKey
 				}

@@ -110,7 +110,7 @@ func TestCompose(t *testing.T) {
 			continue
 		}
 		replicas++
-		if s.Environment["PELLUCID_REPLICA"] != name+":7421" {
+		if s.Environment["PELLUCID_REPLICA_NAME"] != strings.Replace(name, "pellucid-", "r", 1) || s.Environment["PELLUCID_REPLICA"] != name+":7421" {
 			t.Errorf("%s: the others are told to reach it at %s", name, s.Environment["PELLUCID_REPLICA"])
 		}
 		if !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || !slices.ContainsFunc(servers, func(m []string) bool { return m[1] == name }) {

@@ -52,7 +52,7 @@ func (r *rig) configure() error {
 		g.env = append(os.Environ(), "PELLUCID_STATE="+filepath.Join(g.dir, "state"), "PELLUCID_DB="+r.database, "PELLUCID_INSTALL_KEY=file:"+keyFile)
 		several := ""
 		if r.o.Replicas > 1 {
-			several = "replicas: {address: " + g.peer + "}\n"
+			several = fmt.Sprintf("replicas: {name: r%d, address: %s}\n", g.number, g.peer)
 		}
 		config := fmt.Sprintf("version: 1\nlisten: %s\nstore: env:PELLUCID_DB\nevidence: {mode: required}\n"+
 			"http: {sessions: 4096, rate: 0, concurrency: 4096, drain: 5s}\n"+

@@ -54,7 +54,7 @@ func newProxy(dir, shipped string, replicas int) (p *proxy, err error) {
 			return nil, err
 		}
 		p.servers = append(p.servers, addr)
-		lines += fmt.Sprintf("    server replica%d %s\n", i+1, addr)
+		lines += fmt.Sprintf("    server r%d %s\n", i+1, addr)
 	}
 	text = serversBlock.ReplaceAllLiteralString(text, lines)
 	return p, os.WriteFile(filepath.Join(dir, "haproxy.cfg"), []byte(text), 0o600)

@@ -2,8 +2,8 @@
 
 // Package replicas runs several replicas of the gateway behind a load balancer, breaks them while clients call, and counts what was lost.
 //
-// Replicas of `pellucid up` share one Postgres, a primary with a hot standby. HAProxy spreads requests
-// over them in turn, without stickiness. Sessions of the official Python and TypeScript SDKs call two
+// Replicas of `pellucid up` share one Postgres, a primary with a hot standby. HAProxy sends requests of a
+// session to the replica that the id names, and all others in turn. Sessions of the official Python and TypeScript SDKs call two
 // servers without pause: one over HTTP that keeps sessions, and one that is a command. Meanwhile
 // replicas are killed, asked to end one after the other, and the primary fails over.
 package replicas

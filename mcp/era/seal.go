@@ -31,9 +31,9 @@ import (
 // the same answer; what it has answered it cannot answer otherwise. The server gets back the bytes that it gave.
 // The zero value has no key and is not to be used.
 type Sealer struct {
-	// Home names this replica: a retry is sent there, since what a legacy server has asked, and what a
-	// client has answered, is known there only. Its names have no point. nil: there is one replica.
-	Home func() string
+	// Home is the label of this replica: a retry is sent there, since what a legacy server has asked, and what a
+	// client has answered, is known there only. It has no point. "": there is one replica.
+	Home string
 
 	box   *keyring.Box
 	now   func() time.Time
@@ -52,8 +52,8 @@ func NewSealer(ring *keyring.Ring) *Sealer {
 func (s *Sealer) seal(state, owner string) string {
 	plain := binary.BigEndian.AppendUint64(nil, uint64(s.now().Add(sealWait).Unix()))
 	home := ""
-	if s.Home != nil {
-		home = s.Home() + "."
+	if s.Home != "" {
+		home = s.Home + "."
 	}
 	return home + base64.RawURLEncoding.EncodeToString(s.box.Seal(append(plain, state...), []byte(home+owner)))
 }

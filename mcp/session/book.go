@@ -28,13 +28,15 @@ type BookOptions struct {
 	// Owner is what SessionOwner says of a session that this process serves. nil: one process serves
 	// the installation.
 	Owner func() string
+	// Label is the name of this replica, with which the ids of sessions begin. "": they have none.
+	Label string
 	// Principal is the name by which a person's data is erased, of a session's owner. nil: the same.
 	Principal func(owner string) string
 }
 
 // NewBook returns a Book that seals with the keys of the ring.
 func NewBook(ring *keyring.Ring, store Store, o BookOptions) *Book {
-	return &Book{tokens: NewTokens(ring, o.Life), box: ring.Box("pellucid session state v1"), store: store, opt: o}
+	return &Book{tokens: NewTokens(ring, o.Life, o.Label), box: ring.Box("pellucid session state v1"), store: store, opt: o}
 }
 
 // Open returns what the id of a session holds: see Tokens.Open.
@@ -164,9 +166,11 @@ func (r *registry) put(ctx context.Context, s *Session, principal string, k kept
 		return fmt.Errorf("session: state: %w", err)
 	}
 	rec.State = r.box.Seal(plain, []byte(rec.ID))
-	if rec.Owner, rec.Fence, err = r.store.SessionOwner(ctx, rec.ID); err != nil {
+	own, err := r.store.SessionOwner(ctx, rec.ID)
+	if err != nil {
 		return err
 	}
+	rec.Owner, rec.Fence = own.Holder, own.Fence
 	if f := r.opt.Owner; rec.Fence != 0 && (f == nil || rec.Owner != f()) {
 		return ErrFence
 	}

@@ -31,7 +31,7 @@ func (m *memory) Session(_ context.Context, id string) (Record, error) {
 	return r, m.away
 }
 
-func (m *memory) SessionOwner(ctx context.Context, id string) (string, int64, error) {
+func (m *memory) SessionOwner(ctx context.Context, id string) (Owner, error) {
 	r, err := m.Session(ctx, id)
 	switch {
 	case errors.Is(err, ErrNotFound):
@@ -39,8 +39,10 @@ func (m *memory) SessionOwner(ctx context.Context, id string) (string, int64, er
 	case err == nil && r.Ended:
 		err = ErrEnded
 	}
-	return r.Owner, r.Fence, err
+	return Owner{Holder: r.Owner, Fence: r.Fence}, err
 }
+
+func (m *memory) ReleaseSession(context.Context, string, string, time.Time) error { return nil }
 
 func (m *memory) ClaimSession(_ context.Context, r Record, owner string) (bool, error) {
 	m.mu.Lock()

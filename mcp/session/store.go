@@ -14,8 +14,8 @@ import (
 type Record struct {
 	ID     string // Session.ID
 	Server string
-	// Owner is the process that has the session's connections; "" where only one process serves
-	// the installation, or where the last one has let go of the session.
+	// Owner is the holder of the lease of the replica that has the session's connections; "" where only one
+	// process serves the installation, or where the last one has let go of the session.
 	Owner string
 	// Fence counts the owners. A process writes only while the fence is the one that it has seen.
 	Fence     int64
@@ -28,6 +28,13 @@ type Record struct {
 
 // PrincipalDigest is the form in which a record names a principal.
 func PrincipalDigest(principal string) [sha256.Size]byte { return sha256.Sum256([]byte(principal)) }
+
+// An Owner is the replica that has a session.
+type Owner struct {
+	Holder  string // of its lease; "": no replica has the session
+	Fence   int64
+	Address string // where other replicas reach it; "": its lease has ended
+}
 
 // The errors of a Store that a caller tells apart. Any other means that the store cannot be used.
 var (
@@ -43,11 +50,13 @@ type Store interface {
 	Session(ctx context.Context, id string) (Record, error)
 	// SessionOwner returns the owner of a session and the fence. A session without a record has
 	// no owner, and the fence 0. The error may be ErrEnded.
-	SessionOwner(ctx context.Context, id string) (owner string, fence int64, err error)
+	SessionOwner(ctx context.Context, id string) (Owner, error)
 	// ClaimSession makes owner the owner of the session if its fence is still r.Fence, and adds 1 to
-	// the fence. It reports false if another process was first. A session without a record has the
-	// fence 0, and gets one; its State is that of r. The error may be ErrEnded.
+	// the fence. It reports false if another process was first, or if the lease of another owner has not ended. A
+	// session without a record has the fence 0, and gets one; its State is that of r. The error may be ErrEnded.
 	ClaimSession(ctx context.Context, r Record, owner string) (bool, error)
+	// ReleaseSession has a session belong to no process, if owner still owns it.
+	ReleaseSession(ctx context.Context, id, owner string, now time.Time) error
 	// KeepSession stores r.State and r.Seen, if the fence of the session is still r.Fence. Errors:
 	// ErrEnded, ErrFence.
 	KeepSession(ctx context.Context, r Record) error

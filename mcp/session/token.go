@@ -3,7 +3,8 @@
 // Package session makes and opens the ids of legacy sessions, which hold what it takes to bring a session back.
 //
 // An id is a sealed token: base64url(key id ‖ nonce ‖ AES-256-GCM), at most [MaxToken] bytes of
-// visible ASCII. It holds a random number, the server, a digest of the session's owner, when the
+// visible ASCII. Of several replicas, each writes its label and a point before it, by which a load balancer can
+// send requests to the replica that has begun the session; the label is authenticated with the token. It holds a random number, the server, a digest of the session's owner, when the
 // session began and until when it may be brought back, the version that was negotiated, and the
 // parameters of the client's initialize, where these fit. What changes during a session (the log
 // level, subscriptions), and parameters that do not fit, stand sealed in a [Store].
@@ -17,6 +18,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/keyring"
@@ -62,17 +64,22 @@ func ownerDigest(owner string) [sha256.Size]byte { return sha256.Sum256([]byte(o
 
 // Tokens makes and opens tokens with the keys of an installation.
 type Tokens struct {
-	box  *keyring.Box
-	life time.Duration
-	now  func() time.Time
+	box   *keyring.Box
+	life  time.Duration
+	label string // with its point
+	now   func() time.Time
 }
 
-// NewTokens returns Tokens. A life of 0 stands for Life.
-func NewTokens(ring *keyring.Ring, life time.Duration) *Tokens {
+// NewTokens returns Tokens. A life of 0 stands for Life. Tokens that it makes begin with the label of the replica; ""
+// stands for no label. A label has no point.
+func NewTokens(ring *keyring.Ring, life time.Duration, label string) *Tokens {
 	if life <= 0 {
 		life = Life
 	}
-	return &Tokens{box: ring.Box("pellucid session token v1"), life: life, now: time.Now}
+	if label != "" {
+		label += "."
+	}
+	return &Tokens{box: ring.Box("pellucid session token v1"), life: life, label: label, now: time.Now}
 }
 
 // New begins a session of an owner with a server.
@@ -108,10 +115,10 @@ func (t *Tokens) Seal(s *Session) (token string, ok bool, err error) {
 		b = append(append(b, byte(len(text))), text...)
 	}
 	b = append(b, s.Params...)
-	if base64.RawURLEncoding.EncodedLen(len(b)+keyring.Overhead) > MaxToken {
+	if len(t.label)+base64.RawURLEncoding.EncodedLen(len(b)+keyring.Overhead) > MaxToken {
 		return "", false, nil
 	}
-	return base64.RawURLEncoding.EncodeToString(t.box.Seal(b, nil)), true, nil
+	return t.label + base64.RawURLEncoding.EncodeToString(t.box.Seal(b, []byte(t.label))), true, nil
 }
 
 // Open returns what a token holds. It does not say whose it is: ask Belongs. The error is ErrToken or
@@ -120,11 +127,12 @@ func (t *Tokens) Open(token string) (*Session, error) {
 	if len(token) > MaxToken {
 		return nil, ErrToken
 	}
-	sealed, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || base64.RawURLEncoding.EncodedLen(len(sealed)) != len(token) { // the decoder skips line ends
+	body := strings.IndexByte(token, '.') + 1
+	sealed, err := base64.RawURLEncoding.Strict().DecodeString(token[body:])
+	if err != nil || base64.RawURLEncoding.EncodedLen(len(sealed)) != len(token)-body { // the decoder skips line ends
 		return nil, ErrToken
 	}
-	b, err := t.box.Open(sealed, nil)
+	b, err := t.box.Open(sealed, []byte(token[:body]))
 	if err != nil {
 		return nil, ErrToken
 	}

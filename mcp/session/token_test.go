@@ -32,7 +32,7 @@ func testRing(t testing.TB, fills ...byte) *keyring.Ring {
 }
 
 func testTokens(t testing.TB, fills ...byte) *Tokens {
-	tok := NewTokens(testRing(t, fills...), 0)
+	tok := NewTokens(testRing(t, fills...), 0, "")
 	tok.now = func() time.Time { return time.Unix(1_800_000_000, 5) }
 	return tok
 }
@@ -170,4 +170,33 @@ func FuzzToken(f *testing.F) {
 			t.Errorf("%+v, %v, want %+v", got, err, s)
 		}
 	})
+}
+
+// TestTokenLabel: a token begins with the label of the replica that has made it, opens at every replica, and has that one
+// spelling: a client cannot have a session under two ids.
+func TestTokenLabel(t *testing.T) {
+	first, other := testTokens(t, 1), testTokens(t, 1)
+	first.label, other.label = "r1.", "r2."
+	s := first.New("files", "ann")
+	s.Params = []byte(strings.Repeat("x", 1300))
+	token := seal(t, first, s)
+	if !strings.HasPrefix(token, "r1.") || len(token) > MaxToken {
+		t.Fatalf("%d bytes: %s", len(token), token)
+	}
+	for _, tok := range []*Tokens{first, other, testTokens(t, 1)} {
+		if got, err := tok.Open(token); err != nil || got.ID() != s.ID() {
+			t.Errorf("at %q: %v", tok.label, err)
+		}
+	}
+	sealed := strings.TrimPrefix(token, "r1.")
+	for _, odd := range []string{sealed, "." + sealed, "r2." + sealed, "r1.." + sealed, "r1.r1." + sealed, "R1." + sealed, token + ".", "r1.", "r1"} {
+		if _, err := first.Open(odd); err != ErrToken {
+			t.Errorf("%.10q: %v", odd, err)
+		}
+	}
+	if bare := seal(t, testTokens(t, 1), s); strings.Contains(bare, ".") {
+		t.Errorf("a gateway that is the only one: %s", bare)
+	} else if _, err := first.Open("r1." + bare); err != ErrToken {
+		t.Errorf("with a label that it never had: %v", err)
+	}
 }

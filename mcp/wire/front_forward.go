@@ -6,9 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
-
-	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A Forwarder knows which process has a session, where several processes serve one endpoint. Several
@@ -27,10 +24,10 @@ type Forwardable struct {
 	Principal string // as Front knows it
 	State     string // the requestState of a modern request
 	Body      []byte // whole; the Forwarder must not use it after Forward
-	// Drop ends the session in this process, where another process has it, unless a call is under way.
-	Drop func()
-	// Owes reports whether this process has the session, and a call of it is under way.
-	Owes func() bool
+	// Has reports whether the session is open in this process.
+	Has func() bool
+	// GiveUp ends the session in this process, unless a call is under way. It reports whether the session has ended here.
+	GiveUp func() bool
 }
 
 // Forwarded is what became of a request.
@@ -60,8 +57,8 @@ func (x *exchange) forward(of Forwardable) bool {
 		return false
 	}
 	of.Principal, of.Body = x.principal, x.raw
-	of.Drop = func() { f.drop(of.Session) }
-	of.Owes = func() bool { s := f.lookup(of.Session, x.principal); return s != nil && s.owes() }
+	of.Has = func() bool { return f.lookup(of.Session, x.principal) != nil }
+	of.GiveUp = func() bool { return f.giveUp(of.Session) }
 	why := errLost
 	switch f.opt.Forwarder.Forward(x.w, x.r, of) {
 	case Here:
@@ -82,23 +79,22 @@ func (x *exchange) forward(of Forwardable) bool {
 		x.reject(ID{}, why)
 		return true
 	}
-	asked := ID{}
-	if ids, _ := Asks(x.raw, f.opt.limits); len(ids) > 0 {
-		asked = ids[0]
-	}
-	x.turnAway(asked, why)
+	x.turnAway(x.asked(), why)
 	return true
 }
 
-// drop ends a session here that goes on in another process. A session in which a call is under way stays
-// until its client has the answer, and then until it has been idle for long enough.
-func (f *Front) drop(id string) {
+// giveUp ends a session here, unless a call is under way, and reports whether it has ended.
+func (f *Front) giveUp(id string) bool {
 	f.mu.Lock()
 	s := f.sessions[id]
 	f.mu.Unlock()
-	if s != nil && s.endUnlessOwes() {
+	if s != nil && !s.endUnlessOwes() {
+		return false
+	}
+	if s != nil {
 		s.Close()
 	}
+	return true
 }
 
 // IDs are those of the legacy sessions that are open here or on their way back.
@@ -108,53 +104,36 @@ func (f *Front) IDs() []string {
 	return slices.AppendSeq(slices.Collect(maps.Keys(f.sessions)), maps.Keys(f.reviving))
 }
 
-// DropIf ends the sessions here whose ids the condition holds for: they go on in another process.
-func (f *Front) DropIf(elsewhere func(id string) bool) {
+// CloseIf closes the sessions here whose ids the condition holds for: another process may have them. A call that is
+// under way gets an error.
+func (f *Front) CloseIf(elsewhere func(id string) bool) {
 	f.mu.Lock()
-	ids := slices.Collect(maps.Keys(f.sessions))
+	all, back := maps.Clone(f.sessions), maps.Clone(f.reviving)
 	f.mu.Unlock()
-	for _, id := range ids {
+	for id, s := range all {
 		if elsewhere(id) {
-			f.drop(id)
+			s.Close()
+		}
+	}
+	for id, r := range back {
+		if elsewhere(id) {
+			go func() {
+				if <-r.done; r.s != nil {
+					r.s.Close()
+				}
+			}()
 		}
 	}
 }
 
-// Asks returns the ids of the requests in a body. repeatable reports whether all of the body may be
-// delivered twice: it has no request whose method may do something.
-func Asks(body []byte, l strictjson.Limits) (ids []ID, repeatable bool) {
-	if len(body) == 0 {
-		return nil, true
+// asked is the id of the request in the body; it is zero where the body holds no request, or several.
+func (x *exchange) asked() ID {
+	if len(x.raw) == 0 || isBatch(x.raw) {
+		return ID{}
 	}
-	if isBatch(body) {
-		return nil, false
+	m, err := Decode(x.raw, x.f.opt.limits)
+	if err != nil || m.Kind != Request {
+		return ID{}
 	}
-	m, err := Decode(body, l)
-	if err != nil {
-		return nil, true // it is refused wherever it arrives
-	}
-	if m.Kind != Request {
-		return nil, true
-	}
-	return []ID{m.ID}, isRead(m.Method)
-}
-
-// isRead reports whether a method only reads, or sets what it has set before.
-func isRead(method string) bool {
-	switch method {
-	case "ping", "prompts/get", "resources/read", "completion/complete", methodSetLevel, methodSubscribe, methodUnsubscribe:
-		return true
-	}
-	return strings.HasSuffix(method, "/list")
-}
-
-// LostEvents are the events of a stream that end it for a client: an error for each request of the body
-// that the stream was to answer.
-func LostEvents(body []byte, l strictjson.Limits) []byte {
-	var b []byte
-	ids, _ := Asks(body, l)
-	for _, id := range ids {
-		b = append(NewError(id, errLost.object()).Append(append(b, "event: message\ndata: "...)), "\n\n"...)
-	}
-	return b
+	return m.ID
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
-	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // elsewhere is a Forwarder that answers every request in one way, and notes it.
@@ -78,10 +77,12 @@ func TestForwarder(t *testing.T) {
 					t.Fatalf("asked %d times", len(e.seen))
 				}
 				got := e.seen[0]
-				if got.Session != tt.want.Session || got.State != tt.want.State || got.Begins != tt.want.Begins || got.Principal != "alice" || e.body[0] != tt.body || got.Owes() {
+				if got.Session != tt.want.Session || got.State != tt.want.State || got.Begins != tt.want.Begins || got.Principal != "alice" || e.body[0] != tt.body || got.Has() {
 					t.Errorf("asked about %+v, %q", got, e.body[0])
 				}
-				got.Drop()
+				if !got.GiveUp() {
+					t.Error("a session that is not here cannot be given up")
+				}
 				switch {
 				case out == Answered && resp.StatusCode != http.StatusTeapot:
 					t.Errorf("%d %s", resp.StatusCode, answer)
@@ -111,39 +112,44 @@ func TestForwarderLongOpening(t *testing.T) {
 	}
 }
 
-// TestForwarderDrop: a session that another process has taken over ends here, unless a call is under way.
-func TestForwarderDrop(t *testing.T) {
+// TestForwarderCloseIf: a session that another process may have taken over ends here.
+func TestForwarderCloseIf(t *testing.T) {
 	t.Parallel()
 	e := &elsewhere{}
 	b := newBench(t, func(o *FrontOptions) { o.Forwarder = e })
 	v, id := b.begin("2025-06-18")
 	e.out = Unreachable
-	b.f.DropIf(func(string) bool { return false })
+	b.f.CloseIf(func(string) bool { return false })
 	if b.f.Sessions() != 1 {
 		t.Fatal("no session")
 	}
-	waittest.Until(t, "the session is dropped", func() bool { // the answer to initialize may still be written
-		b.f.DropIf(func(other string) bool { return other == id })
-		return b.f.Sessions() == 0
-	})
+	b.f.CloseIf(func(other string) bool { return other == id })
+	if b.f.Sessions() != 0 {
+		t.Error("the session is open")
+	}
 	_ = v
 }
 
-// TestAsks: only what does nothing by itself may be delivered twice.
-func TestAsks(t *testing.T) {
+// TestForwarderGiveUp: a session in which a call is under way is not given up.
+func TestForwarderGiveUp(t *testing.T) {
 	t.Parallel()
-	for body, want := range map[string]bool{
-		"": true, "{": true, `{"jsonrpc":"2.0","method":"notifications/initialized"}`: true, `{"jsonrpc":"2.0","id":1,"result":{}}`: true,
-		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`: true, `{"jsonrpc":"2.0","id":1,"method":"ping"}`: true, `{"jsonrpc":"2.0","id":1,"method":"resources/templates/list"}`: true,
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`: false, `{"jsonrpc":"2.0","id":1,"method":"tasks/cancel"}`: false, `{"jsonrpc":"2.0","id":1,"method":"x"}`: false,
-		`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`: false,
-	} {
-		if _, got := Asks([]byte(body), strictjson.Limits{}); got != want {
-			t.Errorf("%s: %v", body, got)
-		}
+	e := &elsewhere{}
+	b := newBench(t, func(o *FrontOptions) { o.Forwarder = e })
+	v, id := b.begin("2025-06-18")
+	got := make(chan *http.Response, 1)
+	go func() {
+		got <- b.post(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x"}}`, "Mcp-Session-Id", id)
+	}()
+	call := v.read()
+	of := e.seen[len(e.seen)-1]
+	if !of.Has() || of.GiveUp() || b.f.Sessions() != 1 {
+		t.Fatal("a session with a call was given up")
 	}
-	if got := string(LostEvents([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`), strictjson.Limits{})); !strings.HasPrefix(got, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":7410,") || !strings.HasSuffix(got, "}\n\n") {
-		t.Errorf("%q", got)
+	v.result(call, `{"content":[]}`)
+	all(t, <-got)
+	waittest.Until(t, "the answer is written", of.GiveUp)
+	if of.Has() || b.f.Sessions() != 0 {
+		t.Error("the session is open")
 	}
 }
 

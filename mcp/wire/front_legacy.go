@@ -39,8 +39,11 @@ func (x *exchange) legacy(m *Message, version string) {
 			bad = x.note(s, m)
 		}
 		if bad != nil {
+			// A session that was open when the Forwarder looked may have ended here since: another process serves it then.
+			if ended := x.f.isDraining() && !x.began; !ended || !x.forwardSession() {
+				x.turnAway(asked, *bad)
+			}
 			m.Release()
-			x.turnAway(asked, *bad)
 			return
 		}
 		if s.isRepeated(m) {

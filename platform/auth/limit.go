@@ -22,10 +22,6 @@ type Limits struct {
 	Burst      int     // requests at once, after a pause; 40
 	Concurrent int     // requests under way, a streamed answer up to its end; 32
 
-	// Share has other processes know what a principal has spent here, and the other way round. Only one
-	// Limit at a time uses it: the one that was made last. nil: this process goes by itself.
-	Share *Share
-
 	// Refuse answers a request that is too much. Its header Retry-After is set. nil: the status 429 alone.
 	Refuse http.Handler
 
@@ -50,15 +46,8 @@ func NewLimit(l Limits) (func(http.Handler) http.Handler, error) {
 	l.Concurrent = cmp.Or(l.Concurrent, 32)
 	l.principals = cmp.Or(l.principals, 10_000)
 	// Two tables, so that nobody crowds out a principal without being one.
-	shared := l.Share
 	known := newTable(l)
-	l.Share = nil
 	anonymous := newTable(l)
-	if shared != nil {
-		shared.mu.Lock()
-		shared.table = known
-		shared.mu.Unlock()
-	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			t, key := anonymous, ""
@@ -120,7 +109,6 @@ type table struct {
 
 type allowance struct {
 	key   string
-	mark  mark // in Limits.Share
 	rate  *rate.Limiter
 	used  time.Time
 	count int           // requests under way
@@ -135,7 +123,7 @@ func newTable(l Limits) *table {
 }
 
 func (t *table) newAllowance(key string) *allowance {
-	return &allowance{key: key, mark: t.limits.Share.of(key), rate: rate.NewLimiter(rate.Limit(t.limits.Rate), t.limits.Burst)}
+	return &allowance{key: key, rate: rate.NewLimiter(rate.Limit(t.limits.Rate), t.limits.Burst)}
 }
 
 // enter counts a request for the key. A nil allowance means that it is too much,
@@ -154,7 +142,6 @@ func (t *table) enter(key string, now time.Time) (*allowance, time.Duration) {
 	}
 	a.count++
 	a.used = now
-	t.limits.Share.passed(a)
 	if a.place != nil {
 		t.idle.Remove(a.place)
 		a.place = nil

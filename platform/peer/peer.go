@@ -78,12 +78,6 @@ func derive(secret []byte) (key, error) {
 	return key{id, pub, tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}}, nil
 }
 
-// ID names the current key. It is public.
-func (k *Keys) ID() string { return (*k.ring.Load())[0].id }
-
-// Knows reports whether a key is the current one or one that is still accepted.
-func (k *Keys) Knows(id string) bool { return k.find(id) != nil }
-
 func (k *Keys) find(id string) *key {
 	ring := *k.ring.Load()
 	if i := slices.IndexFunc(ring, func(x key) bool { return x.id == id }); i >= 0 {
@@ -131,53 +125,48 @@ func (k *Keys) Listen(l net.Listener) net.Listener {
 		}})
 }
 
-// Bounds of a connection to a replica.
-const (
-	dialWait = 1500 * time.Millisecond // to connect, and as long again for the handshake
-	idleWait = time.Minute             // shorter than a server of package listen waits
-	idleMost = 256                     // connections that wait for a request, to one replica
-)
+// dialWait is how long a connection may take, and the handshake as long again.
+const dialWait = 1500 * time.Millisecond
 
-// Transport returns what requests to replicas go out with. keyOf returns the id of the key that the
-// replica at an address uses; where this process does not have it, it shows its own current one.
-func (k *Keys) Transport(keyOf func(addr string) string) *http.Transport {
+// Transport returns what requests to replicas go out with. Each has a connection of its own: on one that waits for a
+// request, a request could meet its end, and whether the other side has it would not be known.
+func (k *Keys) Transport() *http.Transport {
 	// A connection to a machine that has vanished is noticed after 11 seconds.
 	d := net.Dialer{Timeout: dialWait, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3}}
 	return &http.Transport{
-		DialTLSContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			x := k.find(keyOf(addr))
-			if x == nil {
-				x = &(*k.ring.Load())[0]
+		DialTLSContext: func(ctx context.Context, network, addr string) (c net.Conn, err error) {
+			for _, x := range *k.ring.Load() { // while the key is rotated the other side may not have the current one yet
+				var raw net.Conn
+				if raw, err = d.DialContext(ctx, network, addr); err != nil {
+					return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
+				}
+				if c, err = x.handshake(ctx, raw); err == nil {
+					return c, nil
+				}
 			}
-			raw, err := d.DialContext(ctx, network, addr)
-			if err != nil {
-				return nil, err
-			}
-			c := tls.Client(raw, x.config())
-			ctx, stop := context.WithTimeout(ctx, dialWait)
-			defer stop()
-			if err := c.HandshakeContext(ctx); err != nil {
-				raw.Close()
-				return nil, fmt.Errorf("%w: %w", ErrHandshake, err)
-			}
-			return &counted{Conn: c}, nil
+			return nil, fmt.Errorf("%w: %w", ErrHandshake, err)
 		},
-		DisableCompression: true, MaxIdleConnsPerHost: idleMost, IdleConnTimeout: idleWait,
+		DisableCompression: true, DisableKeepAlives: true,
 		ReadBufferSize: 16 << 10, WriteBufferSize: 16 << 10, MaxResponseHeaderBytes: 64 << 10,
 	}
 }
 
-// ErrHandshake means that the process at the address of a replica does not prove that it is one, or
-// does not accept this one.
-var ErrHandshake = errors.New("peer: the other side is no replica of this installation")
-
-// counted is a connection that counts what was written to it.
-type counted struct {
-	net.Conn
-	n atomic.Int64
+// handshake proves both sides of a connection.
+func (x *key) handshake(ctx context.Context, raw net.Conn) (net.Conn, error) {
+	ctx, stop := context.WithTimeout(ctx, dialWait)
+	defer stop()
+	c := tls.Client(raw, x.config())
+	if err := c.HandshakeContext(ctx); err != nil {
+		raw.Close()
+		return nil, err
+	}
+	return c, nil
 }
 
-func (c *counted) Write(b []byte) (int, error) {
-	c.n.Add(int64(len(b))) // before: a part may arrive although Write fails
-	return c.Conn.Write(b)
-}
+// Errors of a request of which nothing was sent.
+var (
+	// ErrHandshake means that the process at the address of a replica does not prove that it is one, or
+	// does not accept this one.
+	ErrHandshake = errors.New("peer: the other side is no replica of this installation")
+	ErrNotSent   = errors.New("peer: no connection to the replica")
+)

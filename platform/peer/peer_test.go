@@ -4,7 +4,6 @@ package peer
 
 import (
 	"bytes"
-	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/tls"
@@ -74,15 +73,15 @@ func TestKeys(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s, c := keys(t, tt.server...), keys(t, tt.client...)
 			addr, asked := serve(t, s, echo)
-			tr := c.Transport(func(string) string { return s.ID() })
+			tr := c.Transport()
 			defer tr.CloseIdleConnections()
-			resp, sent, err := Send(tr, request(t, addr))
+			resp, err := tr.RoundTrip(request(t, addr))
 			if (err == nil) != tt.ok {
 				t.Fatalf("%v", err)
 			}
 			if err != nil {
-				if sent || asked.Load() != 0 {
-					t.Errorf("sent: %v, asked %d times", sent, asked.Load())
+				if !errors.Is(err, ErrHandshake) || asked.Load() != 0 {
+					t.Errorf("%v, asked %d times", err, asked.Load())
 				}
 				return
 			}
@@ -148,52 +147,47 @@ func TestImpostor(t *testing.T) {
 	srv.StartTLS()
 	defer srv.Close()
 	own := keys(t, secret(1))
-	_, sent, err := Send(own.Transport(func(string) string { return own.ID() }), request(t, srv.Listener.Addr().String()))
-	if err == nil || !errors.Is(err, ErrHandshake) || sent || got.Load() != 0 {
-		t.Errorf("%v, sent: %v, received: %d", err, sent, got.Load())
+	if _, err := own.Transport().RoundTrip(request(t, srv.Listener.Addr().String())); !errors.Is(err, ErrHandshake) || got.Load() != 0 {
+		t.Errorf("%v, received: %d", err, got.Load())
 	}
 }
 
-// TestSent: a request is known not to have been sent where there was no connection, and may have been sent
-// where the connection broke. A transport sends it once.
-func TestSent(t *testing.T) {
+// TestNotSent: a request is known not to have been sent where there was no connection, and only there. Each request has a
+// connection of its own, and the transport sends it once.
+func TestNotSent(t *testing.T) {
 	own := keys(t, secret(1))
-	tr := own.Transport(func(string) string { return own.ID() })
-	defer tr.CloseIdleConnections()
+	tr := own.Transport()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.Close()
-	if _, sent, err := Send(tr, request(t, l.Addr().String())); err == nil || sent {
-		t.Errorf("nothing listens: sent %v, %v", sent, err)
+	if _, err := tr.RoundTrip(request(t, l.Addr().String())); !errors.Is(err, ErrNotSent) {
+		t.Errorf("nothing listens: %v", err)
 	}
+	connections := map[string]bool{}
 	addr, asked := serve(t, own, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		connections[r.RemoteAddr] = true
 		if r.Header.Get("Break") == "" {
 			echo.ServeHTTP(w, r)
 			return
 		}
 		panic(http.ErrAbortHandler)
 	}))
-	for _, warm := range []bool{false, true} {
-		if warm { // a connection that waits is used
-			resp, _, err := Send(tr, request(t, addr))
-			if err != nil {
-				t.Fatal(err)
-			}
-			io.Copy(io.Discard, resp.Body)
-			resp.Body.Close()
+	for range 2 {
+		resp, err := tr.RoundTrip(request(t, addr))
+		if err != nil {
+			t.Fatal(err)
 		}
-		before := asked.Load()
+		io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
 		r := request(t, addr)
 		r.Header.Set("Break", "yes")
-		if _, sent, err := Send(tr, r); err == nil || !sent || asked.Load() != before+1 {
-			t.Errorf("warm %v: sent %v, %v, received %d times", warm, sent, err, asked.Load()-before)
+		if _, err := tr.RoundTrip(r); err == nil || errors.Is(err, ErrNotSent) || errors.Is(err, ErrHandshake) {
+			t.Errorf("a connection that broke: %v", err)
 		}
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	stop()
-	if _, sent, err := Send(tr, request(t, addr).WithContext(ctx)); err == nil || sent {
-		t.Errorf("cancelled before: sent %v, %v", sent, err)
+	if len(connections) != 4 || asked.Load() != 4 {
+		t.Errorf("%d connections, received %d times", len(connections), asked.Load())
 	}
 }

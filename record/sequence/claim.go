@@ -125,15 +125,9 @@ func (s *Sequencer) claim(ctx context.Context, force bool) (ours bool, err error
 	if err != nil {
 		return false, err
 	}
-	if !force && head.Holder != "" && head.Holder != s.holder {
-		now := s.o.Now()
-		if head.Fence != s.seen.Fence || head.Beat != s.seen.Beat || now.Before(s.at) {
-			s.seen, s.at = head, now
-			return false, nil
-		}
-		if now.Sub(s.at) < s.o.TTL {
-			return false, nil
-		}
+	s.seen = head
+	if !force && head.Lease.Holder != "" && head.Lease.Holder != s.holder && !s.watch.Stopped(head.Lease) {
+		return false, nil
 	}
 	key, err := s.o.Keys.Find(head.Origin, head.Signer)
 	if err != nil {
@@ -143,7 +137,6 @@ func (s *Sequencer) claim(ctx context.Context, force bool) (ours bool, err error
 		if force {
 			return false, backoff.Sleep(ctx, wait)
 		}
-		s.seen = head
 		return false, nil
 	}
 	if !s.asked && s.o.Ask != nil && head.Size > 0 {

@@ -4,9 +4,8 @@
 //
 // Any number of processes may run a [Sequencer] on one store. One of them holds the lease.
 //
-//   - A holder raises a counter, the beat, with everything that it does. Another process takes the
-//     lease over when it has seen no new beat for [Options].TTL by its own clock. Clocks of different
-//     processes are never compared.
+//   - A holder raises the beat of the lease (package lease) with everything that it does. Another process
+//     takes the lease over when it has seen no new beat for [Options].TTL by its own clock.
 //   - A process that has lost the lease without noticing it cannot change the log: every
 //     integration checks the number of the lease and the size of the log in its own transaction.
 //   - The holder gives the lease back when nothing waits, so that an idle log costs no write.
@@ -15,14 +14,13 @@ package sequence
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
+	"github.com/pellucid-mcp/pellucid/platform/lease"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
@@ -93,14 +91,14 @@ type Sequencer struct {
 	holder string
 	wake   chan struct{}
 
-	turn chan struct{} // a lock of the members below, which a context can end
-	held *Head         // nil: this process does not hold the lease
-	tree *ledger.Tree  // of held
-	key  *ledger.Signer
-	idle time.Time // since when nothing waits
-	seen Head      // the lease of another process, and
-	at   time.Time // when it last changed
-	slow bool      // an integration has failed: look first for records that the log has already
+	turn  chan struct{} // a lock of the members below, which a context can end
+	held  *Head         // nil: this process does not hold the lease
+	tree  *ledger.Tree  // of held
+	key   *ledger.Signer
+	idle  time.Time   // since when nothing waits
+	seen  Head        // the last time that something waited here
+	watch lease.Watch // of the lease of another process
+	slow  bool        // an integration has failed: look first for records that the log has already
 
 	epoch  string    // of the copy of the log that was looked at last
 	after  time.Time // before then this process does not add to that copy
@@ -131,9 +129,7 @@ func New(o Options) *Sequencer {
 	if o.Seen == nil {
 		o.Seen = &Seen{}
 	}
-	var id [16]byte
-	rand.Read(id[:]) // never fails
-	s := &Sequencer{o: o, holder: hex.EncodeToString(id[:]), wake: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
+	s := &Sequencer{o: o, holder: lease.NewHolder(), watch: lease.Watch{Gone: o.TTL}, wake: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
 	s.last.Store(o.Now().UnixNano())
 	s.moved.Store(o.Now().UnixNano())
 	return s
@@ -249,7 +245,7 @@ func (s *Sequencer) window(ctx context.Context) time.Duration {
 		return 0
 	}
 	defer s.unlock()
-	if !s.waits.Load() || s.held != nil || s.seen.Holder != "" && s.seen.Holder != s.holder {
+	if !s.waits.Load() || s.held != nil || s.seen.Lease.Holder != "" && s.seen.Lease.Holder != s.holder {
 		return 0
 	}
 	return s.after.Sub(s.o.Now())

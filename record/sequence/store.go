@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/lease"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
@@ -61,10 +62,8 @@ type Head struct {
 	Signer     string // keyid of the key that signs the next record
 	Size       int64
 	Checkpoint []byte // nil before the first
-	Holder     string // of the lease; "": no process
-	Fence      int64  // grows with every holder
-	Beat       int64  // grows with everything that a holder does
-	Stop       *Stop  // why no record is added; nil: records are added
+	Lease      lease.Row
+	Stop       *Stop // why no record is added; nil: records are added
 }
 
 // A Stop says why no record is added to a log: a checkpoint was seen that the stored log contradicts.

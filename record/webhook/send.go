@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
+	"github.com/pellucid-mcp/pellucid/platform/lease"
 )
 
-// A Sender delivers what waits in a store. Senders of several processes may share a store.
+// A Sender delivers what waits in a store. Senders of several processes may share a store: each receiver has a lease, and gets
+// messages of the process that holds it.
 type Sender struct {
 	Store     Store
 	Receivers func() []*Receiver // in force
@@ -60,7 +62,7 @@ func (s *Sender) Wake() {
 	}
 }
 
-// Run delivers until ctx ends. A receiver gets one message of this process at a time, so
+// Run delivers until ctx ends. A receiver gets one message at a time, so
 // that a slow one costs no more than itself; no receiver waits for another.
 func (s *Sender) Run(ctx context.Context) {
 	s.init()
@@ -84,7 +86,8 @@ func (s *Sender) Run(ctx context.Context) {
 			mu.Lock()
 			name := r.Name()
 			if rests[name] == nil {
-				rests[name] = &rest{waits: backoff.Waits{First: firstPause, Most: longestPause}}
+				rests[name] = &rest{waits: backoff.Waits{First: firstPause, Most: longestPause},
+					lease: lease.New(lease.Options{Store: s.Store, Name: "webhook/" + name, Log: s.Log})}
 			}
 			pause := rests[name]
 			skip := busy[name] || now.Before(pause.until)
@@ -94,7 +97,7 @@ func (s *Sender) Run(ctx context.Context) {
 				continue
 			}
 			work.Go(func() {
-				s.deliver(ctx, r, pause)
+				s.deliverDue(ctx, r, pause)
 				mu.Lock()
 				defer mu.Unlock()
 				busy[name] = false
@@ -113,13 +116,25 @@ func (s *Sender) Run(ctx context.Context) {
 type rest struct {
 	until time.Time
 	waits backoff.Waits
+	lease *lease.Lease // of the receiver
+}
+
+// deliverDue delivers to r if a message is due, and no other process delivers to it.
+func (s *Sender) deliverDue(ctx context.Context, r *Receiver, pause *rest) {
+	due, err := s.Store.MessageDue(ctx, r.Name(), s.Now())
+	if err == nil && due {
+		err = pause.lease.Hold(ctx, func(ctx context.Context) { s.deliver(ctx, r, pause) })
+	}
+	if err != nil && ctx.Err() == nil {
+		s.Log.Warn("messages of a webhook cannot be read", "receiver", r.Name(), "error", err)
+	}
 }
 
 // deliver sends what waits for r, until nothing does or an attempt fails.
 func (s *Sender) deliver(ctx context.Context, r *Receiver, pause *rest) {
 	for ctx.Err() == nil {
 		now := s.Now()
-		m, err := s.Store.ClaimMessage(ctx, r.Name(), now, now.Add(lease))
+		m, err := s.Store.NextMessage(ctx, r.Name(), now)
 		if err != nil && ctx.Err() == nil {
 			s.Log.Warn("messages of a webhook cannot be read", "receiver", r.Name(), "error", err)
 		}
@@ -128,7 +143,7 @@ func (s *Sender) deliver(ctx context.Context, r *Receiver, pause *rest) {
 		}
 		failure, asked := r.Send(ctx, m, now)
 		if failure != "" && ctx.Err() != nil {
-			return // this process ends: the lease does too, and another process goes on
+			return // this process ends, or has lost the lease: another one goes on
 		}
 		if err := s.settle(ctx, m, failure, asked); err != nil {
 			s.Log.Warn("what became of a message of a webhook cannot be stored: it may arrive once more", "receiver", r.Name(), "message", m.ID, "error", err)

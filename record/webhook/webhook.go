@@ -18,6 +18,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/lease"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
@@ -138,7 +139,6 @@ const (
 	MaxWaiting   = 10_000              // of one receiver; a further message is dropped
 	TryFor       = 3 * 24 * time.Hour  // after which a message is given up
 	KeepGivenUp  = 30 * 24 * time.Hour // after which one that was given up is removed
-	lease        = 2 * time.Minute     // in which one process has a message for itself; longer than any attempt
 	MaxAttempt   = time.Minute         // of one attempt
 	sweepEvery   = time.Hour
 	pollEvery    = 2 * time.Second
@@ -149,13 +149,16 @@ const (
 // A Store keeps messages. Its methods may be called at the same time, also from several
 // processes on one store.
 type Store interface {
-	// ClaimMessage returns a message of the receiver whose time has come, and lets no other
-	// process have it before until; nil if there is none. It counts the attempt.
-	ClaimMessage(ctx context.Context, receiver string, now, until time.Time) (*Message, error)
-	// MessageDelivered removes a message that was claimed and has arrived.
+	lease.Store
+	// MessageDue reports whether the time of a message of the receiver has come.
+	MessageDue(ctx context.Context, receiver string, now time.Time) (bool, error)
+	// NextMessage returns a message of the receiver whose time has come; nil if there is none. It counts the attempt.
+	// The caller holds the lease of the receiver.
+	NextMessage(ctx context.Context, receiver string, now time.Time) (*Message, error)
+	// MessageDelivered removes a message that has arrived.
 	MessageDelivered(ctx context.Context, m *Message) error
-	// MessageFailed stores what became of a message that was claimed: Next, Failure, GivenUp. A
-	// message that another process has claimed since stays as it is.
+	// MessageFailed stores what became of an attempt: Next, Failure, GivenUp. A
+	// message of which another attempt has begun since stays as it is.
 	MessageFailed(ctx context.Context, m *Message) error
 	// ListMessages returns messages without their Body, those that were given up last.
 	ListMessages(ctx context.Context, most int) ([]Message, error)

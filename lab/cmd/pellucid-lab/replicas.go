@@ -29,8 +29,8 @@ type replicasCmd struct {
 }
 
 func (replicasCmd) Help() string {
-	return `Starts Postgres (a primary and a standby), replicas of pellucid up, HAProxy in front of them
-(round robin, no stickiness) and sessions of the official Python and TypeScript SDKs, which call
+	return `Starts Postgres (a primary and a standby), replicas of pellucid up, HAProxy in front of them,
+and sessions of the official Python and TypeScript SDKs, which call
 without pause. It kills a random replica every 15 s, asks one after the other to end, and fails
 Postgres over. Exit code 1: a bar was missed, or something is not installed ("make peers python",
 Postgres, haproxy).`

@@ -195,10 +195,7 @@ CREATE TABLE ledger_head (
   origin text COLLATE "C" NOT NULL,
   signer text COLLATE "C" NOT NULL,
   size bigint NOT NULL,
-  checkpoint bytea NOT NULL,
-  holder text COLLATE "C" NOT NULL,
-  fence bigint NOT NULL,
-  beat bigint NOT NULL
+  checkpoint bytea NOT NULL
 );
 
 -- What the first so many records of the log make of every score, under each set of
@@ -268,24 +265,6 @@ CREATE TABLE sessions (
 );
 CREATE INDEX sessions_until ON sessions (until);
 CREATE INDEX sessions_principal ON sessions (principal);
-
--- The processes that share this database, each with its sign of life.
-CREATE TABLE replicas (
-  id text COLLATE "C" NOT NULL PRIMARY KEY,
-  address text COLLATE "C" NOT NULL,
-  install_key text COLLATE "C" NOT NULL,
-  release text COLLATE "C" NOT NULL,
-  rules text COLLATE "C" NOT NULL,
-  started text COLLATE "C" NOT NULL,
-  spent bytea NOT NULL,
-  beat bigint NOT NULL
-);
-
--- The versions of the rules, in the order in which a replica first used them.
-CREATE TABLE rules_versions (
-  n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  version text COLLATE "C" NOT NULL UNIQUE
-);
 
 CREATE TABLE conversations (
   id BYTEA NOT NULL PRIMARY KEY,
@@ -453,5 +432,14 @@ CREATE TABLE tasks (
   PRIMARY KEY (task, tool)
 );
 CREATE INDEX tasks_until ON tasks (until);
+
+-- What only one process at a time may do, and which one does it. A replica has its address here.
+CREATE TABLE leases (
+  name text COLLATE "C" NOT NULL PRIMARY KEY,
+  holder text COLLATE "C" NOT NULL,
+  fence BIGINT NOT NULL,
+  beat BIGINT NOT NULL,
+  address text COLLATE "C" NOT NULL
+);
 
 INSERT INTO schema_steps (version, oldest) VALUES (100, 100);

@@ -199,10 +199,7 @@ CREATE TABLE ledger_head (
   origin TEXT NOT NULL,
   signer TEXT NOT NULL,
   size INTEGER NOT NULL,
-  checkpoint BLOB NOT NULL,
-  holder TEXT NOT NULL,
-  fence INTEGER NOT NULL,
-  beat INTEGER NOT NULL
+  checkpoint BLOB NOT NULL
 );
 
 -- What the first so many records of the log make of every score, under each set of
@@ -272,24 +269,6 @@ CREATE TABLE sessions (
 ) WITHOUT ROWID;
 CREATE INDEX sessions_until ON sessions (until);
 CREATE INDEX sessions_principal ON sessions (principal);
-
--- The processes that share this database, each with its sign of life.
-CREATE TABLE replicas (
-  id TEXT NOT NULL PRIMARY KEY,
-  address TEXT NOT NULL,
-  install_key TEXT NOT NULL,
-  release TEXT NOT NULL,
-  rules TEXT NOT NULL,
-  started TEXT NOT NULL,
-  spent BLOB NOT NULL,
-  beat INTEGER NOT NULL
-);
-
--- The versions of the rules, in the order in which a replica first used them.
-CREATE TABLE rules_versions (
-  n INTEGER PRIMARY KEY AUTOINCREMENT,
-  version TEXT NOT NULL UNIQUE
-);
 
 CREATE TABLE conversations (
   id BLOB NOT NULL PRIMARY KEY,
@@ -455,5 +434,14 @@ CREATE TABLE tasks (
   PRIMARY KEY (task, tool)
 ) WITHOUT ROWID;
 CREATE INDEX tasks_until ON tasks (until);
+
+-- What only one process at a time may do, and which one does it. A replica has its address here.
+CREATE TABLE leases (
+  name TEXT NOT NULL PRIMARY KEY,
+  holder TEXT NOT NULL,
+  fence INTEGER NOT NULL,
+  beat INTEGER NOT NULL,
+  address TEXT NOT NULL
+);
 
 INSERT INTO schema_steps (version, oldest) VALUES (100, 100);

@@ -28,7 +28,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- $_ := set $c "http" $http -}}
 {{- if include "pellucid.several" . -}}
 {{- $_ := set $c "store" "env:PELLUCID_DB" -}}
-{{- $_ := set $c "replicas" (dict "address" "env:PELLUCID_REPLICA" "listen" "0.0.0.0:7421") -}}
+{{- $_ := set $c "replicas" (dict "name" "env:PELLUCID_REPLICA_NAME" "address" "env:PELLUCID_REPLICA" "listen" "0.0.0.0:7421") -}}
 {{- end -}}
 {{- if .Values.ledgerKey.secret.name -}}
 {{- $evidence := deepCopy (default dict $c.evidence) -}}
@@ -87,6 +87,7 @@ spec:
         {{- if include "pellucid.several" . }}
         - {name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}
         - {name: PELLUCID_REPLICA, value: "$(POD_IP):7421"}
+        - {name: PELLUCID_REPLICA_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
         - {name: PELLUCID_DB, valueFrom: {secretKeyRef: {name: {{ .Values.store.urlSecret.name }}, key: {{ default "url" .Values.store.urlSecret.key }}}}}
         {{- end }}
         {{- with .Values.installKey.secret }}

@@ -2,7 +2,7 @@
 
 //go:build !linux && !darwin && !windows
 
-package replica
+package lease
 
 import "time"
 
