@@ -61,9 +61,9 @@ func (a *Admission) members() []member {
 		{"pins", live, word(&a.Pins, policy.Enforce, modes.words, modes.values), "what becomes of what differs from its pin: `enforce` holds it until `pellucid pins approve`, `audit` records it, `off` pins nothing"},
 		{"first", live, word(&a.HoldFirst, false, firstWords, heldValues), "`hold`: also what was never seen waits for a reviewer"},
 		{"wide", live, boolean(&a.Wide, true), "look for every hidden character; `false`: only the 151 of SUSPICIOUS_UNICODE"},
-		{"hidden", live, word(&a.RejectHidden, false, hiddenWords, heldValues), "what becomes of hidden text in what a server says of itself: `withhold` withholds the tool, prompt, resource or template that holds it until `pellucid pins approve`, and of the server's own introduction the text; `reject` refuses the server"},
+		{"hidden", live, word(&a.RejectHidden, false, hiddenWords, heldValues), "what becomes of hidden text in what a server says of itself: `withhold` withholds the item that holds it until `pellucid pins approve`; `reject` refuses the server"},
 		{"shadows", live, word(&a.HoldShadows, false, shadowWords, heldValues), "what becomes of items that may be taken for another server's"},
-		{"descriptions", live, word(&a.Descriptions, WarnOfDescriptions, describedWords, describedValues), "what becomes of items whose titles, descriptions or instructions the wording rules or the local model flag ([surface](surface.md)): `warn` logs and records them, `hold` has them wait for a reviewer too, `off` judges none"},
+		{"descriptions", live, word(&a.Descriptions, WarnOfDescriptions, describedWords, describedValues), "what becomes of items whose texts the wording rules or the local model flag ([surface](surface.md#9-wording)): `warn` logs and records them, `hold` has them wait for a reviewer too, `off` judges none"},
 		{"dangerously_allow", live, digests(&a.DangerouslyAllow), "digests of items whose hidden text a reviewer has accepted"},
 	}
 }

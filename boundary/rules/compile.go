@@ -108,7 +108,7 @@ func (r *Rules) members() []member {
 		{"http", live, section(r.HTTP.members), "the listener"},
 		{"limits", restart, section(r.Limits.members), "what sessions cost together ([Limits](#limits))"},
 		{"auth", live, section(r.Auth.members).then((*compiler).authSaid).saying(schema{"minProperties": 1}), "who may come in; default: everyone who reaches the listener"},
-		{"console", live, optional(&r.Console, (*Console).members, (*compiler).console), "serves the web console at `/console/` ([console](console.md)); default: it is not served"},
+		{"console", live, optional(&r.Console, (*Console).members, (*compiler).console), "serves the web console at `/console/` ([console](../console.md)); default: it is not served"},
 		{"telemetry", restart, section(r.Telemetry.members), "what is told of the running process"},
 		{"review", live, optional(&r.Review, (*Review).members, (*compiler).review), "the model that judges what servers say of themselves; default: no model"},
 		{"evidence", restart, section(r.Evidence.members).then((*compiler).evidence), "the ledger of decisions ([Evidence](#evidence))"},
@@ -133,7 +133,7 @@ func (r *Rules) members() []member {
 			"of every server; each may be overridden in a server, and there by tool"},
 		{"servers", ofServers, servers(r), "the MCP servers ([Servers](#servers))"},
 		{"exceptions", ofServers, objects(&r.Exceptions, maxExceptions, func(e *exception) []member { return e.members(r) }, nil),
-			"what is let through although a rule says hold ([Exceptions](#exceptions))"},
+			"what is let through although a rule says hold"},
 	}
 }
 

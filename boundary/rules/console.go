@@ -39,7 +39,7 @@ type ConsoleOpenID struct {
 
 func (x *Console) members() []member {
 	return []member{
-		{"grants", live, objects(&x.Grants, maxNames, (*ConsoleGrant).members, nil), "who has which role; who has none may not come in"},
+		{"grants", live, objects(&x.Grants, maxNames, (*ConsoleGrant).members, nil), "who has which role; anyone else is refused"},
 		{"openid", live, optional(&x.OpenID, (*ConsoleOpenID).members, (*compiler).consoleOpenID), "the provider of OpenID Connect that signs people in; it needs `public_url`. It leads back to `PUBLIC_URL/console/login/return`"},
 	}
 }

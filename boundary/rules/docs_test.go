@@ -62,49 +62,64 @@ func TestDocsConfig(t *testing.T) {
 	}
 }
 
-// memberTables has a table for each object of the file.
+// memberTables has a table of the file, and one for each object in it.
 func memberTables() string {
 	var b strings.Builder
-	seen := map[string]bool{} // rows under defaults and admission, which servers and tools have too
-	var write func(path string, of trait, table []member)
-	write = func(path string, of trait, table []member) {
-		var rows strings.Builder
+	seen := map[string]bool{} // rows, since objects have members in common
+	var rows func(section, prefix string, table []member)
+	rows = func(section, prefix string, table []member) {
 		var inherited []string
+		before := ""
 		for _, m := range table {
+			row := fmt.Sprintf("%s | %s%s |\n", defaultCell(m), m.words+providerCell(section, m.name), changeCell(m.trait))
 			key := m.name + "\n" + m.words
-			if strings.HasPrefix(path, "servers") && seen[key] {
+			if section != "servers.NAME" {
+				key += m.value.kind + row
+			}
+			if seen[key] {
 				inherited = append(inherited, m.name)
 				continue
 			}
-			seen[key] = true
-			fmt.Fprintf(&rows, "| `%s` | %s | %s | %s | %s |\n", m.name, cell(m.value.kind), defaultCell(m), changeCell(m.trait|of), m.words+providerCell(path, m.name))
-		}
-		if rows.Len() > 0 {
-			fmt.Fprintf(&b, "\n### Members of %s\n\n", orElse(path, "the file"))
-			b.WriteString("| member | value | default | a change | |\n|---|---|---|---|---|\n" + rows.String())
-			if len(inherited) > 0 {
-				b.WriteString("\nThese mean here what they mean above: `" + strings.Join(inherited, "`, `") + "`.\n")
+			seen[m.name+"\n"+m.words], seen[key] = true, true
+			kind := kindCell(m.value.kind)
+			if kind == before && len(kind) > 20 {
+				kind = "the same"
+			} else {
+				before = kind
+			}
+			fmt.Fprintf(&b, "| `%s%s` | %s | %s", prefix, m.name, kind, row)
+			if section != "" && m.value.form != scalar {
+				rows(section, prefix+elementName(m)+".", m.value.sample())
 			}
 		}
-		for _, m := range table {
-			if m.value.form == scalar {
-				continue
-			}
-			below := strings.TrimPrefix(path+"."+m.name, ".")
-			below += map[form]string{listForm: "[]", mapForm: ".NAME"}[m.value.form]
-			write(below, m.trait|of, m.value.sample())
+		if n := len(inherited); n > 0 && (n < len(table) || section != "servers.NAME") {
+			fmt.Fprintf(&b, "| `%s…` | | | as above: `%s` |\n", prefix, strings.Join(inherited, "`, `"))
 		}
 	}
-	write("", 0, newRules().members())
+	section := func(title, name string, table []member) {
+		fmt.Fprintf(&b, "\n### Members of %s\n\n| member | value | default | |\n|---|---|---|---|\n", title)
+		rows(name, "", table)
+	}
+	section("the file", "", newRules().members())
+	for _, m := range newRules().members() {
+		if m.value.form != scalar {
+			section("`"+elementName(m)+"`", elementName(m), m.value.sample())
+		}
+	}
 	return b.String() + "\n"
 }
 
-func orElse(path, other string) string {
-	if path == "" {
-		return other
-	}
-	return "`" + path + "`"
+// elementName is the name of what an object, list or map holds.
+func elementName(m member) string {
+	return m.name + map[form]string{listForm: "[]", mapForm: ".NAME"}[m.value.form]
 }
+
+// kindCell leaves out bounds, which the schema and the errors say.
+func kindCell(s string) string {
+	return cell(strings.Replace(longest.ReplaceAllString(s, "$1"), "`true`, `false`", "bool", 1))
+}
+
+var longest = regexp.MustCompile("^(list|object|duration|size|integer)(?: of at most [0-9,]+|, [0-9a-zA-Z,]+ to [0-9a-zA-Z,]+)")
 
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
@@ -136,13 +151,13 @@ func providerCell(path, name string) (out string) {
 func changeCell(of trait) string {
 	switch {
 	case of&restart != 0:
-		return "restart"
+		return " *(restart)*"
 	case of&ends != 0:
-		return "ends sessions"
+		return " *(ends sessions)*"
 	case of&ofGuard != 0:
-		return "restart of guard"
+		return " *(restart of guard)*"
 	}
-	return "at once"
+	return ""
 }
 
 func configSchema(t *testing.T) string {

@@ -110,12 +110,11 @@ exceptions:
 
 // TestEffective: what is shown means the same when it is read again.
 func TestEffective(t *testing.T) {
-	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "spec", "config.md"))
+	example, err := os.ReadFile(filepath.Join("..", "..", "docs", "examples", "pellucid.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	example := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindSubmatch(doc)
-	for _, src := range []string{"version: 1", "version: 1\nhttp: {rate: 0}", everything, string(example[1])} {
+	for _, src := range []string{"version: 1", "version: 1\nhttp: {rate: 0}", everything, string(example)} {
 		r := parse(t, src)
 		again := parse(t, string(r.Effective()))
 		if diff := cmp.Diff(string(r.Effective()), string(again.Effective())); diff != "" {

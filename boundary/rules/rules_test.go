@@ -96,18 +96,13 @@ func TestNothingIsStrict(t *testing.T) {
 	}
 }
 
-// TestSpecification compiles the example of the format's description.
-func TestSpecification(t *testing.T) {
-	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "spec", "config.md"))
+// TestExample compiles docs/examples/pellucid.yaml.
+func TestExample(t *testing.T) {
+	example, err := os.ReadFile(filepath.Join("..", "..", "docs", "examples", "pellucid.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(doc), "```yaml\n")
-	example, _, found := strings.Cut(rest, "```\n")
-	if !found {
-		t.Fatal("no example")
-	}
-	r := parse(t, example)
+	r := parse(t, string(example))
 
 	if r.Store.Path != "/etc/p/pellucid.db" || r.PublicURL != "https://mcp.example.org" || !slices.Equal(r.HTTP.Hosts, []string{"mcp.example.org"}) {
 		t.Errorf("top: %+v", r)

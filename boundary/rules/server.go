@@ -112,7 +112,7 @@ func (s *Server) members(r *Rules) []member {
 		}).when(hasCommand), "working directory of the server; default: that of Pellucid"},
 		{"share", ends | withCommand, word(&s.Share, PerSession, []string{"session", "shared"}, []Share{PerSession, Shared}).when(hasCommand),
 			"`session`: a process for each session; `shared`: one for all"},
-		{"pin", live, checked(&s.Pin, "", "1 to 256 printable characters of ASCII", IsPinName), "pin the server under this name, and not under its identity, which is a digest of its command or URL: for two servers that have the same command and say different things ([Admission](#admission))"},
+		{"pin", live, checked(&s.Pin, "", "1 to 256 printable characters of ASCII", IsPinName), "pin the server under this name, and not under a digest of its command or URL ([Admission](#admission))"},
 		{"admission", live, s.Admission.section(), "members that differ from the top-level `admission`"},
 		{"prefix", live, checked(&s.Prefix, "", "a prefix of 1 to 64 of A-Z a-z 0-9 . _ -, the first a letter or digit", isName), "of its tools at `/mcp`; default: its name"},
 		{"scopes", live, scopes(&s.Scopes), "that a principal needs, all of them"},

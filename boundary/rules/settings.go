@@ -93,9 +93,9 @@ func (s *settings) members(r *Rules, at level) []member {
 	}
 	out = append(out, []member{
 		{"profile", live, word(&s.profile, gateway.Faithful, profiles.words, profiles.values), "how text is scrubbed: `faithful` (removes what is hidden, leaves a blank or a line break where that kept words apart, and defuses control tokens), or `mcp` (removes control tokens too, and makes NFKC of the text, which changes digits, fractions and some scripts) ([scrub](scrub.md))"},
-		{"control_tokens", live, word(&s.tokens, scrub.ProfileTokens, tokenActions.words, tokenActions.values), "what becomes of control tokens: `defuse` makes look-alikes of their delimiters, and restores them in what a client sends; `remove` removes them; `keep` leaves them, which is a deviation that is logged and recorded; default: `faithful` defuses and `mcp` removes ([scrub](scrub.md))"},
+		{"control_tokens", live, word(&s.tokens, scrub.ProfileTokens, tokenActions.words, tokenActions.values), "what becomes of control tokens: `defuse` makes look-alikes of their delimiters, and restores them in what a client sends; `keep` is a deviation that is logged and recorded; default: `faithful` defuses and `mcp` removes ([scrub](scrub.md#48-defusing))"},
 		{"frame", live, word(&s.frame, frame.KindFence, frames.words, frames.values), "`fence` puts the text of tools between tags; `meta` marks it in `_meta` only, for programs that parse it; `llm` puts it into the envelope of text that an external language model has written ([frame](frame.md))"},
-		{"fence", live, fence(&s.framing, at), "what is put between tags beside the text of tools: what is read of resources, messages of prompts, and with `any-type` also text of resources that a program parses, as JSON and HTML; `all` is each of these ([Framing](#framing))"},
+		{"fence", live, fence(&s.framing, at), "what is put between tags beside the text of tools ([Framing](#framing))"},
 		{"structured", live, word(&s.framing.StructuredText, false, structuredWords, []bool{false, true}), "`text` delivers structured content as JSON between tags, and takes `outputSchema` from the tools"},
 		{"validate", live, word(&s.validation.Mode, policy.Enforce, modes.words, modes.values), "what becomes of structured content that its tool's `outputSchema` refuses, and of messages of another form ([shape](shape.md)): `enforce` withholds it, `audit` records it"},
 		{"unverifiable", live, word(&s.validation.PassUnverifiable, true, []string{"pass", "hold"}, []bool{true, false}), "what becomes of a result whose schema cannot be evaluated"},
@@ -109,11 +109,11 @@ func (s *settings) members(r *Rules, at level) []member {
 		{"capture_of", live, words(&s.captureOf, captureVerdicts), "the verdicts of calls of which `capture` keeps texts, beside results that are held; default: none"},
 	}...)
 	if at != ofTool {
-		out = append(out, member{"classify_also", live, words(&s.also, alsoWords, alsoWords...), "what else of a server the classifiers that `classify` names for it judge, always behind delivery: answers (`prompts`, `resources`, `completions`), requests (`sampling`, `elicitation`), notifications (`progress`, `logs`) and `errors` ([classify](classify.md))"})
+		out = append(out, member{"classify_also", live, words(&s.also, alsoWords, alsoWords...), "what else of a server the classifiers that `classify` names for it judge, always behind delivery ([classify](classify.md))"})
 	}
 	if at != ofDefaults {
 		out = append(out, member{"llm", live, section(func() []member { return s.llm.members(at) }).when(func() bool { return s.llm.provider != "" }),
-			"whose text `frame: llm` says it is ([LLM](#llm))"})
+			"whose text `frame: llm` says it is ([Framing](#framing))"})
 	}
 	return out
 }

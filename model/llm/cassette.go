@@ -18,7 +18,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// A recording is one exchange on a cassette. docs/spec/llm.md is the format.
+// A recording is one exchange on a cassette. The package comment is the format.
 type recording struct {
 	path    string // the format's, behind the base URL
 	request []byte

@@ -225,15 +225,13 @@ func recordOne(t testing.TB) string {
 	return file.String()
 }
 
-// TestSpecExample plays the example of docs/spec/llm.md.
-func TestSpecExample(t *testing.T) {
-	b, err := os.ReadFile("../../docs/spec/llm.md")
+// TestExample plays the cassette that the package comment names.
+func TestExample(t *testing.T) {
+	text, err := os.ReadFile("testdata/example.cassette")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text, _ := strings.Cut(string(b[bytes.LastIndex(b, []byte("```\n{")):]), "\n")
-	text, _, _ = strings.Cut(text, "```")
-	tape, err := llm.Play(strings.NewReader(text))
+	tape, err := llm.Play(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,88 @@
 // the request and the answer are evidence: a Response holds the bytes of both, and an
 // observer sees every retry, every wait and every cost. What a model or its provider
 // says is third-party text: it stands in a Response and in Bytes, never in an error.
+//
+// testdata/example.cassette is a cassette, of version 0.1 of this format.
+//
+// # Wire formats
+//
+//   - openai-chat: POST BASE/chat/completions; key in Authorization: Bearer; seed: yes; fingerprint: system_fingerprint
+//   - openai-responses: POST BASE/responses, store: false; key in the same; seed: no; fingerprint: none
+//   - anthropic-messages: POST BASE/messages, version 2023-06-01; key in X-Api-Key; seed: no; fingerprint: none
+//   - google-gemini: POST BASE/models/MODEL:generateContent, and :streamGenerateContent?alt=sse; key in X-Goog-Api-Key; seed: yes; fingerprint: none
+//   - google-gemini-array: the same, with streams that are one JSON array; key in X-Goog-Api-Key; seed: yes; fingerprint: none
+//
+// BASE is https, or http where its host is this machine; nothing else is connected to then, whatever the name resolves
+// to. Redirects are not followed, proxies not asked, compressed answers refused.
+//
+// A request is JSON with its members in one order and without white space; schemas and arguments of tools stand in it
+// as the caller spelled them. So one request has one spelling, and its SHA-256 names it. A request that the caller has
+// written itself goes out to the byte, and may bring headers along in the place of those of the format.
+//
+// An answer is strict JSON. Members that are not known are passed over; content of
+// a kind that was not asked for makes the answer malformed. So does a stream that contradicts itself: a
+// second id, model, fingerprint or reason, events out of order, a last event that says something else than the pieces
+// before. A stream ends with its last event ([DONE], message_stop, response.completed); one that ends before it
+// is cut.
+//
+// Arguments of a proposed tool call are one strict JSON object, or the call is marked with what is wrong. It is
+// neither mended nor dropped. No arguments at all are {}.
+//
+// Embeddings (POST BASE/embeddings of OpenAI's interface, with the key as for openai-chat) have requests of
+// one text, {"model":…,"input":[…],"encoding_format":"float"}. The text is cut at 8 KiB. The answer has to hold
+// exactly one vector, of 1 to 16,384 numbers that are not all 0. Vectors are kept by the digest of their text, at most
+// 1,024. Attempts, budgets and the cassette are as below.
+//
+// # Attempts
+//
+// Tried again, three times by default, is what another attempt may cure: no connection, a timeout, 408, 429, 5xx, a
+// stream that was cut; never once a piece of the answer has been handed on. The wait doubles from 0.5 s, is lengthened
+// at random by up to a quarter, and is never shorter than Retry-After. A provider that asks for more than 30 s is
+// not asked again. A 429 because a quota is used up, and every other 4xx, is final.
+//
+// After five failures in a row the circuit is open for 30 s; then one attempt decides. What the caller did wrong, and
+// a 429, count as no failure.
+//
+// # Budgets
+//
+// A budget has ceilings for calls (attempts that reach the wire), tokens and cost. Before each attempt its highest
+// price is set aside, or it is not made:
+//
+//   - input: the caller's own bound, or one token for every byte of the request and 1,024 for what the provider adds;
+//   - output: the largest answer asked for (4,096 tokens if nothing is said);
+//   - cost: both at the highest price that could apply.
+//
+// Afterwards the usage that the provider states is charged, cached input at its own price. Where it states none, or
+// one that contradicts itself, all that was set aside is charged. An answer of an error costs a call and no tokens.
+//
+// # Cassette
+//
+// A text of ASCII. Every line, the last one too, ends with a line feed. The first is
+//
+//	{"cassette":"pellucid-llm","version":1}
+//
+// and every further one an exchange, failed attempts included, in the order in which they ended: a strict JSON object
+// with these members, and no others.
+//
+//   - key: SHA-256, in hex, of path, a line feed, and the request
+//   - path: as above, without BASE
+//   - request: its bytes as text; or request64, in base64, where they are not UTF-8
+//   - status: of HTTP; 0 where there was no answer
+//   - header: of the answer: Content-Type, Content-Encoding, Retry-After, Retry-After-Ms, if it had them
+//   - answer: like request: as far as it was read
+//   - sum: SHA-256, in hex, of the answer
+//   - end: whole · cut: the connection broke · timeout: given up · stopped: this side had read enough · unreachable, certificate: no exchange
+//
+// All but printable ASCII is escaped, so that no answer hides anything from a person who opens the file. A line has at
+// most 512 MiB, a file 1 GiB.
+//
+// Headers of requests are not kept, and with them no key. Where an answer repeats the key as it is spelled, asterisks
+// of the same number stand for it, in the sum as well. A conversation that holds the key is not sent. A cassette
+// holds the conversations themselves: it is as confidential as they are.
+//
+// Replay is strict. A line that breaks any of this, also by a key or sum that is not right, makes the cassette
+// unreadable. A request is answered by the first line of its key that was not played yet; if no such line is left, the
+// answer is an error and nothing is sent. Nothing is waited for, no key is read, no circuit opens.
 package llm
 
 import (

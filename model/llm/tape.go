@@ -16,8 +16,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/format"
 )
 
-// A Recorder writes the exchanges of any number of endpoints to one cassette:
-// docs/spec/llm.md. Keys are not written: no header of a request is, and where an
+// A Recorder writes the exchanges of any number of endpoints to one cassette. Keys are not written: no header of a request is, and where an
 // answer repeats the key, it is masked.
 type Recorder struct {
 	mu  sync.Mutex

@@ -5,7 +5,6 @@ package scrub
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -43,14 +42,23 @@ func TestDocsTokens(t *testing.T) {
 
 // tokenLists are the tokens without a package, and the table by family.
 func tokenLists() string {
-	var none, page strings.Builder
+	var page strings.Builder
+	var families []string
+	none := map[string][]string{}
 	tokens := Tokens()
 	for _, tok := range tokens {
-		if strings.HasPrefix(tok.Package, "none") {
-			fmt.Fprintf(&none, "* %s: `%s`\n", tok.Family, tok.Text)
+		if !strings.HasPrefix(tok.Package, "none") {
+			continue
 		}
+		if len(none[tok.Family]) == 0 {
+			families = append(families, tok.Family)
+		}
+		none[tok.Family] = append(none[tok.Family], "`"+tok.Text+"`")
 	}
-	fmt.Fprintf(&page, "\n## 4. The table, version %s\n\n| family | read | model and package | unambiguous | ambiguous |\n|---|---|---|---|---|\n", Builtin().Version())
+	for _, f := range families {
+		fmt.Fprintf(&page, "* %s: %s\n", f, strings.Join(none[f], " "))
+	}
+	fmt.Fprintf(&page, "\n## 4. The table, version %s\n\n| family | unambiguous | ambiguous |\n|---|---|---|\n", Builtin().Version())
 	for i := 0; i < len(tokens); {
 		j := i
 		for j < len(tokens) && tokens[j].Family == tokens[i].Family {
@@ -59,26 +67,18 @@ func tokenLists() string {
 		page.WriteString(familyRow(tokens[i:j]))
 		i = j
 	}
-	return none.String() + page.String()
+	return page.String()
 }
 
 func familyRow(tokens []Token) string {
-	var from, remove, flag []string
-	read := tokens[0].Read
+	var remove, flag []string
 	for _, tok := range tokens {
-		if f := strings.Fields(tok.Package); len(f) > 2 && f[0] == "pypi" {
-			from = append(from, f[1]+" "+f[2])
-		}
 		text := "`" + strings.ReplaceAll(tok.Text, "|", "\\|") + "`"
 		if tok.Treatment == Remove {
 			remove = append(remove, text)
 		} else {
 			flag = append(flag, text)
 		}
-		read = max(read, tok.Read)
 	}
-	slices.Sort(from)
-	from = slices.Compact(from)
-	return fmt.Sprintf("| %s | %s | %s; %s | %s | %s |\n", tokens[0].Family, read, tokens[0].Source,
-		strings.Join(from, ", "), strings.Join(remove, " "), strings.Join(flag, " "))
+	return fmt.Sprintf("| %s | %s | %s |\n", tokens[0].Family, strings.Join(remove, " "), strings.Join(flag, " "))
 }

@@ -90,7 +90,7 @@ func survey(s string, r *Result) facts {
 func isPunctuation(c string) bool { return len(c) == 3 && c[:2] == "\xe2\x80" }
 
 // plain reports whether any profile that changes text would leave s as it is, for
-// the case that matters most: printable ASCII without token syntax. spec: scrub/7
+// the case that matters most: printable ASCII without token syntax.
 func plain(s string, limit int, t *TokenTable) bool {
 	if len(s) > limit || strings.IndexByte(s, '<') >= 0 || strings.IndexByte(s, '[') >= 0 ||
 		strings.IndexByte(s, '#') >= 0 || strings.IndexByte(s, '&') >= 0 || t.startsRole(s, 0) {
