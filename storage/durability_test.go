@@ -243,14 +243,20 @@ func TestEarlierStore(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		open(t, where, storage.Options{}).Close()
-		if _, err := raw(t, where).Exec(`UPDATE goose_db_version SET version_id = 23 WHERE version_id > 0`); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := storage.Open(ctx, where, storage.Options{}); !errors.Is(err, storage.ErrEarlier) {
-			t.Errorf("Open: %v", err)
-		}
-		if s, err := storage.Inspect(ctx, where); err != nil || !s.Earlier() {
-			t.Errorf("Inspect: %+v, %v", s, err)
+		for _, rows := range []string{
+			`UPDATE goose_db_version SET version_id = 23 WHERE version_id > 0`,
+			`INSERT INTO goose_db_version (version_id, is_applied) VALUES (100, true)`,
+			`DELETE FROM goose_db_version WHERE version_id IN (23, 100); INSERT INTO goose_db_version (version_id, is_applied) VALUES (101, true); INSERT INTO schema_steps (version, oldest) VALUES (101, 1)`,
+		} {
+			if _, err := raw(t, where).Exec(rows); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := storage.Open(ctx, where, storage.Options{}); !errors.Is(err, storage.ErrEarlier) {
+				t.Errorf("%s: Open: %v", rows, err)
+			}
+			if s, err := storage.Inspect(ctx, where); err != nil || !s.Earlier {
+				t.Errorf("%s: Inspect: %+v, %v", rows, s, err)
+			}
 		}
 	})
 }

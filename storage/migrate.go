@@ -37,11 +37,12 @@ func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, dir string,
 		return err
 	}
 	current, target, err := p.GetVersions(ctx)
+	if err == nil && current > 0 {
+		err = based(ctx, db)
+	}
 	switch {
 	case err != nil:
 		return err
-	case current > 0 && current < baseline:
-		return ErrEarlier
 	case current > target:
 		if compatible, err := readable(ctx, db, target); err != nil || compatible {
 			return err
@@ -51,6 +52,16 @@ func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, dir string,
 		return nil
 	}
 	_, err = p.Up(ctx)
+	return err
+}
+
+// based returns ErrEarlier where the schema did not begin with the baseline.
+func based(ctx context.Context, db *sql.DB) error {
+	var first int64
+	err := db.QueryRowContext(ctx, `SELECT COALESCE(MIN(version_id), 0) FROM goose_db_version WHERE version_id > 0 AND is_applied`).Scan(&first)
+	if err == nil && first != baseline {
+		return ErrEarlier
+	}
 	return err
 }
 

@@ -25,10 +25,9 @@ type Schema struct {
 	Current, Known int64
 	// Readable: the schema is newer, and this release can work with it.
 	Readable bool
+	// Earlier: the schema did not begin with that of this release.
+	Earlier bool
 }
-
-// Earlier reports whether a build before the first schema of this release has made the store.
-func (s Schema) Earlier() bool { return s.Current > 0 && s.Current < baseline }
 
 // IsPostgres reports whether where is a URL and not the path of a file.
 func IsPostgres(where string) bool {
@@ -63,6 +62,12 @@ func Inspect(ctx context.Context, where string) (Schema, error) {
 		return s, inspectError(err)
 	}
 	err = db.QueryRowContext(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version WHERE is_applied`).Scan(&s.Current)
+	if err == nil && s.Current > 0 {
+		if err = based(ctx, db); errors.Is(err, ErrEarlier) {
+			s.Earlier = true
+			return s, nil
+		}
+	}
 	if err == nil && s.Current > s.Known {
 		s.Readable, err = readable(ctx, db, s.Known)
 	}

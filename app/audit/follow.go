@@ -180,6 +180,18 @@ func (f *Follow) name() string {
 	return "export-" + hex.EncodeToString(hash[:8]) + ".json"
 }
 
+// withoutLinks returns the path of the file itself, which need not exist, so that it has one lock under whatever link
+// it is named.
+func withoutLinks(path string) string {
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		path = filepath.Join(dir, filepath.Base(path))
+	}
+	if file, err := filepath.EvalSymlinks(path); err == nil {
+		path = file
+	}
+	return path
+}
+
 // lock keeps other processes from writing to the same output. It returns nil if ctx ends first.
 func (f *Follow) lock(ctx context.Context) (io.Closer, error) {
 	if f.File != "" {
@@ -187,7 +199,7 @@ func (f *Follow) lock(ctx context.Context) (io.Closer, error) {
 		if err != nil {
 			return nil, err
 		}
-		f.File = path
+		f.File = withoutLinks(path)
 	}
 	type locked struct {
 		held io.Closer

@@ -267,6 +267,23 @@ func TestFollowDamaged(t *testing.T) {
 	})
 }
 
+// TestWithoutLinks: a file has one path, whether it is there yet or not, by whatever link it is named.
+func TestWithoutLinks(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	must(t, os.Mkdir(filepath.Join(dir, "d"), 0o700))
+	must(t, os.WriteFile(filepath.Join(dir, "d", "here"), nil, 0o600))
+	if err := os.Symlink(filepath.Join(dir, "d"), filepath.Join(dir, "to-d")); err != nil {
+		t.Skip(err) // Windows, without the right to make links
+	}
+	must(t, os.Symlink(filepath.Join(dir, "d", "here"), filepath.Join(dir, "to-here")))
+	for path, want := range map[string]string{"d/here": "d/here", "to-d/here": "d/here", "to-here": "d/here", "to-d/new": "d/new", "no/such": "no/such"} {
+		if got := withoutLinks(filepath.Join(dir, filepath.FromSlash(path))); got != filepath.Join(dir, filepath.FromSlash(want)) {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+}
+
 // TestFollowAlone: one process at a time writes to an output, and the next one goes on.
 func TestFollowAlone(t *testing.T) {
 	u := newUsedLog(t, filepath.Join(t.TempDir(), "p.db"))

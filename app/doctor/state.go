@@ -119,12 +119,12 @@ func (x *examiner) store(ctx context.Context, where string) {
 		x.report.add("store", OK, "%s: none yet: it is made on first use", name)
 	case err != nil:
 		x.report.add("store", Failed, "%s: %v", name, err)
+	case s.Earlier:
+		x.report.add("store", Failed, "%s: %v", name, storage.ErrEarlier)
 	case s.Current > s.Known && s.Readable:
 		x.report.add("store", Warning, "%s: schema %d is of a later release; this one knows %d and can work with it: finish the upgrade", name, s.Current, s.Known)
 	case s.Current > s.Known:
 		x.report.add("store", Failed, "%s: schema %d is of a later release, this one knows %d: upgrade pellucid", name, s.Current, s.Known)
-	case s.Earlier():
-		x.report.add("store", Failed, "%s: %v", name, storage.ErrEarlier)
 	case s.Current < s.Known:
 		x.report.add("store", Warning, "%s: schema %d, this release has %d: pellucid store migrate, after a back-up", name, s.Current, s.Known)
 	default:
