@@ -83,7 +83,7 @@ func TestNothingIsStrict(t *testing.T) {
 		h.Limits.Rate != 50 || h.Limits.Burst != 100 || h.Limits.Concurrent != 64 {
 		t.Errorf("http: %+v", h)
 	}
-	if tl := r.Telemetry; !tl.Metrics || tl.OTLP.Reveal() != "" || tl.LogLevel != slog.LevelInfo || tl.LogJSON {
+	if tl := r.Telemetry; !tl.Metrics || tl.LogLevel != slog.LevelInfo || tl.LogJSON {
 		t.Errorf("telemetry: %+v", tl)
 	}
 	s := parse(t, "version: 1\nservers: {a: {command: [x]}}").Server("a")
