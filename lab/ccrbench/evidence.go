@@ -5,7 +5,6 @@ package ccrbench
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 
