@@ -252,9 +252,7 @@ func (b *Gateway) apply(r *rules.Rules) error {
 	b.keepFronts(r)
 	h := b.routes(r, in, plugged, pages)
 	b.handler.Store(&h)
-	if old := b.pages.Swap(pages); old != nil {
-		old.Close()
-	}
+	b.pages.Store(pages)
 	b.meter.Rules(r.Version())
 	b.replicas.rulesInForce(r.Version())
 	var deviations []string

@@ -86,7 +86,6 @@ func (x *exchange) Done(o gateway.Outcome, size int) {
 	if !x.sent.IsZero() && !x.answered.IsZero() {
 		theirs := x.answered.Sub(x.sent)
 		x.m.i.upstream.record(theirs.Seconds(), x.server, x.method, x.tool, operation, failed)
-		x.m.answers.add(x.server, theirs)
 		x.m.i.added.record((whole - theirs).Seconds(), x.server, x.method)
 	}
 }

@@ -42,7 +42,6 @@ type Meter struct {
 	meter    metric.Meter
 	i        instruments
 	labels   labels
-	answers  answers
 	rules    atomic.Pointer[string]
 }
 
