@@ -99,16 +99,17 @@ func (c *ccrReplayCmd) askAgain(e *env) error {
 	if q.Assembly.ID() != r.Problem().Assembly {
 		return errors.New("ccr: replay: the record is about another context, or one that was read otherwise")
 	}
-	client, done, err := c.dial(e, q.Assembly.Format)
+	client, err := c.dial(e, q.Assembly.Format)
 	if err != nil {
 		return err
 	}
+	defer client.Close()
 	ctx, stop := exit.UntilSignal()
 	defer stop()
 	if err = q.Base(ctx, client); err == nil {
 		err = c.rerun(ctx, e, q, client, r)
 	}
-	return coded(errors.Join(err, done()))
+	return coded(err)
 }
 
 func (c *ccrReplayCmd) rerun(ctx context.Context, e *env, q *analysis.Question, client llm.Client, r *counterfactual.Result) error {

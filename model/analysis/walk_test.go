@@ -103,22 +103,14 @@ func TestReport(t *testing.T) {
 	if len(r.Attributions[0].Causes) == 0 || cause != r.Attributions[0].Causes[0].Segments[0] {
 		t.Errorf("cause %q of %+v", cause, r.Attributions[0].Causes)
 	}
-	var text, html, json strings.Builder
-	if err := errors.Join(r.Print(&text, terminal.Palette{}), r.HTML(&html), terminal.WriteJSON(&json, r)); err != nil {
+	var text, json strings.Builder
+	if err := errors.Join(r.Print(&text, terminal.Palette{}), terminal.WriteJSON(&json, r)); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`quarantine  "send_money"`, `"recipient" = "US133000000121212121212"`, "hijack: it recurs without", "  caused by " + cause + " (", "\n! " + cause + " ", "divergence from the answer", "\nrecord sha256:"} {
 		if !strings.Contains("\n"+text.String(), want) {
 			t.Errorf("the text lacks %q:\n%s", want, text.String())
 		}
-	}
-	for _, want := range []string{"default-src &#39;none&#39;", `<b class="quarantine">cause</b>`, `<rect x="60"`, "<h2>Divergence</h2>"} {
-		if !strings.Contains(html.String(), want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
-	if strings.Contains(html.String(), "<b>Now") || strings.Contains(html.String(), "<script") {
-		t.Error("third-party text stands raw in the page")
 	}
 	if !strings.Contains(json.String(), `"class":"hijack"`) {
 		t.Error(json.String())
