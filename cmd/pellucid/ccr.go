@@ -43,11 +43,11 @@ type ccrModel struct {
 	NoTemperature bool `help:"Do not ask for temperature 0: some models refuse it."`
 }
 
-// check looks who answers. optional: the answer may be known.
-func (m *ccrModel) check(optional bool) error {
+// check looks who answers.
+func (m *ccrModel) check() error {
 	kind, file, _ := strings.Cut(m.Oracle, ":")
 	switch {
-	case m.Oracle == "" && m.URL == "" && !optional:
+	case m.Oracle == "" && m.URL == "":
 		return errors.New("say which model to ask: --url or --oracle")
 	case m.URL != "" && !rules.IsHTTP(m.URL):
 		return errors.New("--url: want http:// or https:// and a host")

@@ -44,7 +44,7 @@ type ccrAnalyzeCmd struct {
 }
 
 func (c *ccrAnalyzeCmd) Validate() error {
-	return cmp.Or(c.check(false), c.ccrEmbed.Validate())
+	return cmp.Or(c.check(), c.ccrEmbed.Validate())
 }
 
 // ccrEmbed says who compares the meanings of answers.

@@ -3,7 +3,6 @@
 package analysis
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -139,32 +138,6 @@ func TestReplay(t *testing.T) {
 		if out, result := Replay([]byte(record)); out.Holds || result != nil || out.Problem == "" || out.Record == r.Record {
 			t.Errorf("%s: %+v", name, out)
 		}
-	}
-}
-
-// TestRerun: a model without chance repeats its record; another one does not.
-func TestRerun(t *testing.T) {
-	_, result := explained(t, false)
-	q := question(t, Context{Turn: -1, Answer: file(t, paid)}, request)
-	asked := 0
-	got, err := q.Rerun(t.Context(), model(t, obeys), result, func(n int) { asked = n })
-	if err != nil || got.Agree != got.Outcomes || got.Outcomes == 0 || got.Failed != 0 || got.SameModel != got.Questions || asked != got.Questions {
-		t.Errorf("%+v, asked %d, %v", got, asked, err)
-	}
-	if got, err = q.Rerun(t.Context(), model(t, honest), result, func(int) {}); err != nil || got.Agree == got.Outcomes {
-		t.Errorf("another model: %+v, %v", got, err)
-	}
-	if got, err = q.Rerun(t.Context(), model(t, ""), result, func(int) {}); err != nil || got.Failed != got.Questions {
-		t.Errorf("no model: %+v, %v", got, err)
-	}
-	other := question(t, Context{Turn: -1, Answer: file(t, strings.ReplaceAll(paid, "send_money", "send_mail"))}, request)
-	if _, err := other.Rerun(t.Context(), model(t, obeys), result, func(int) {}); !errors.Is(err, errNotTheAnswer) {
-		t.Errorf("another answer: %v", err)
-	}
-	ended, end := context.WithCancel(t.Context())
-	end()
-	if _, err := q.Rerun(ended, model(t, obeys), result, func(int) {}); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
 	}
 }
 
