@@ -28,14 +28,10 @@ require (
 	github.com/rogpeppe/go-internal v1.16.0 // test only: scripts of the command line (testscript)
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // evaluates outputSchema, behind limits of ours; instead of a validator that mutual references can hang
 	github.com/zalando/go-keyring v0.2.8 // the key of logins in the keychain of the system, without cgo; instead of three clients of our own
-	go.opentelemetry.io/otel v1.47.0 // traces
-	go.opentelemetry.io/otel/exporters/otlp/otlptrace v1.47.0 // makes messages of traces; a client of ours sends them to the address that the operator named; instead of the client of the library, 11 MB of gRPC that heeds variables, proxies and redirects
+	go.opentelemetry.io/otel v1.47.0 // metrics, with the names that OpenTelemetry gives to those of MCP
 	go.opentelemetry.io/otel/exporters/prometheus v0.69.0 // metrics of OpenTelemetry for Prometheus
 	go.opentelemetry.io/otel/metric v1.47.0 // metrics
-	go.opentelemetry.io/otel/sdk v1.47.0 // traces and metrics
 	go.opentelemetry.io/otel/sdk/metric v1.47.0 // metrics
-	go.opentelemetry.io/otel/trace v1.47.0 // traces
-	go.opentelemetry.io/proto/otlp v1.11.0 // the messages in which traces are sent
 	go.uber.org/goleak v1.3.0 // test only: goroutines that a test leaves behind
 	go.yaml.in/yaml/v3 v3.0.5 // the positions of what stands in a client's YAML, for the same; goccy/go-yaml counts lines and characters wrongly behind comments and CRLF; the rules of a policy (CEL) need this one already
 	golang.org/x/mod v0.42.0 // signed notes and proofs of the evidence log (sumdb/note, sumdb/tlog); instead of Merkle proofs of our own, or Trillian, which needs servers
@@ -44,7 +40,6 @@ require (
 	golang.org/x/sys v0.49.0 // process groups and the job objects of Windows, so that no child outlives its parent; whether standard output is read; and the clock of leases, which goes on while a machine is suspended
 	golang.org/x/text v0.43.0 // the character sets of blobs; never in the path of a hash
 	golang.org/x/time v0.15.0 // token buckets
-	google.golang.org/protobuf v1.36.12 // encodes the messages in which traces are sent
 	modernc.org/sqlite v1.60.1 // SQLite without cgo
 	pgregory.net/rapid v1.3.0 // test only: properties
 )
@@ -81,6 +76,8 @@ require (
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel/log v1.47.0 // indirect
+	go.opentelemetry.io/otel/sdk v1.47.0 // indirect
+	go.opentelemetry.io/otel/trace v1.47.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/exp v0.0.0-20260824195058-e88cd73687aa // indirect
@@ -88,6 +85,7 @@ require (
 	golang.org/x/tools v0.51.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260720211330-0afa2a65878a // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260928230214-8a89bd6388cc // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
 	modernc.org/libc v1.77.1 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -30,8 +29,7 @@ type AskedModel struct {
 	Key   string // reference to the endpoint's key
 	AWS   bool   // requests are signed for Amazon Bedrock, with keys of the environment
 
-	Oracle string // instead of an endpoint: replay:FILE or script:FILE
-	Tape   string // file for every exchange; "": none
+	Oracle string // instead of an endpoint: script:FILE
 
 	NoTemperature bool
 }
@@ -42,50 +40,39 @@ var apis = map[string]format.Name{
 	"gemini": format.Gemini,
 }
 
-// Dial opens the model for contexts of the format f. The caller ends with done, whose error is
-// that of the tape.
-func (m *AskedModel) Dial(f format.Name, refs rules.Options) (client *llm.Endpoint, done func() error, err error) {
+// Dial opens the model for contexts of the format f. The caller closes it.
+func (m *AskedModel) Dial(f format.Name, refs rules.Options) (*llm.Endpoint, error) {
 	// Where the context names its model, this name is not sent.
 	o := llm.Options{Format: f, BaseURL: m.URL, Model: cmp.Or(m.Model, "context"), NoTemperature: m.NoTemperature}
 	if m.API != "" && apis[m.API] != f {
-		return nil, nil, exit.With(exit.Usage, errors.New("ccr: --api: the context is of another format, and is not translated"))
+		return nil, exit.With(exit.Usage, errors.New("ccr: --api: the context is of another format, and is not translated"))
 	}
 	if m.URL != "" && m.Model == "" && format.Of(f).Asks(strictjson.Value{}).InPath {
-		return nil, nil, exit.With(exit.Usage, errors.New("ccr: --model: a context of the format "+string(f)+" does not name its model"))
+		return nil, exit.With(exit.Usage, errors.New("ccr: --model: a context of the format "+string(f)+" does not name its model"))
 	}
 	if m.AWS {
 		if err := m.sign(&o, refs); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	if m.Key != "" {
 		key, err := refs.Resolve(m.Key)
 		if err != nil {
-			return nil, nil, exit.With(exit.Config, fmt.Errorf("--key: %w", err))
+			return nil, exit.With(exit.Config, fmt.Errorf("--key: %w", err))
 		}
 		o.Key = llm.NewKey(m.Key, func() (string, error) { return key, nil })
 	}
 	if m.Oracle != "" {
 		o.BaseURL = "http://127.0.0.1/v1" // nothing is called there
 		if err := m.offline(&o); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	closeTape := func() error { return nil }
-	if m.Tape != "" {
-		w, err := os.OpenFile(m.Tape, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-		if err != nil {
-			return nil, nil, fmt.Errorf("ccr: tape: %w", terminal.QuotedPath(err))
-		}
-		o.Recorder = llm.NewRecorder(w)
-		closeTape = func() error { return errors.Join(o.Recorder.Err(), w.Close()) }
-	}
-	client, err = llm.New(o)
+	client, err := llm.New(o)
 	if err != nil {
-		closeTape()
-		return nil, nil, exit.With(exit.Config, fmt.Errorf("ccr: %w", err))
+		return nil, exit.With(exit.Config, fmt.Errorf("ccr: %w", err))
 	}
-	return client, func() error { client.Close(); return closeTape() }, nil
+	return client, nil
 }
 
 // sign has requests signed for Amazon Bedrock.
@@ -106,18 +93,11 @@ func (m *AskedModel) sign(o *llm.Options, refs rules.Options) error {
 
 // offline has answers come from a file.
 func (m *AskedModel) offline(o *llm.Options) error {
-	kind, name, _ := strings.Cut(m.Oracle, ":")
-	f, err := terminal.OpenInput(name, nil)
+	f, err := terminal.OpenInput(strings.TrimPrefix(m.Oracle, "script:"), nil)
 	if err != nil {
 		return fmt.Errorf("ccr: oracle: %w", err)
 	}
 	defer f.Close()
-	if kind == "replay" {
-		if o.Tape, err = llm.Play(f); err != nil {
-			return exit.With(exit.Config, fmt.Errorf("ccr: oracle: %w", err))
-		}
-		return nil
-	}
 	b, err := io.ReadAll(io.LimitReader(f, terminal.MaxInput))
 	if err != nil {
 		return fmt.Errorf("ccr: oracle: %w", err)

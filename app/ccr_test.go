@@ -4,7 +4,6 @@ package app
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,10 +17,9 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
 )
 
-// TestDial: a script answers, its tape answers the same again, and nothing else.
+// TestDial: a script answers.
 func TestDial(t *testing.T) {
-	dir := t.TempDir()
-	script, tape := filepath.Join(dir, "script"), filepath.Join(dir, "tape")
+	script := filepath.Join(t.TempDir(), "script")
 	if err := os.WriteFile(script, []byte(`{"version":"ccr-script/1","rules":[{"has":["lunch"],"answer":`+guardPaid+`}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -32,20 +30,18 @@ func TestDial(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		client, done, err := m.Dial(q.Assembly.Format, unset)
+		client, err := m.Dial(q.Assembly.Format, unset)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return errors.Join(q.Base(t.Context(), client), done())
+		defer client.Close()
+		return q.Base(t.Context(), client)
 	}
-	if err := ask(&AskedModel{Oracle: "script:" + script, Tape: tape, API: "chat"}, guardRequest); err != nil {
+	if err := ask(&AskedModel{Oracle: "script:" + script, API: "chat"}, guardRequest); err != nil {
 		t.Fatal(err)
 	}
-	if err := ask(&AskedModel{Oracle: "replay:" + tape}, guardRequest); err != nil {
-		t.Error(err)
-	}
-	if err := ask(&AskedModel{Oracle: "replay:" + tape}, strings.Replace(guardRequest, "12.50", "13", 1)); err == nil {
-		t.Error("the tape answers what it was not asked")
+	if err := ask(&AskedModel{Oracle: "script:" + script}, strings.Replace(guardRequest, "lunch", "dinner", -1)); err == nil {
+		t.Error("the script answers what no rule of it is about")
 	}
 }
 
@@ -94,11 +90,13 @@ func TestDialFormats(t *testing.T) {
 			t.Errorf("%s: %s, %+v", c.format, q.Assembly.Format, q.Assembly.Segments)
 		}
 		before := len(s.Asks())
-		client, done, err := c.of.Dial(q.Assembly.Format, refs)
+		client, err := c.of.Dial(q.Assembly.Format, refs)
 		if err != nil {
 			t.Fatalf("%s: %v", c.format, err)
 		}
-		if err := errors.Join(q.Base(t.Context(), client), done()); err != nil {
+		err = q.Base(t.Context(), client)
+		client.Close()
+		if err != nil {
 			t.Errorf("%s: %v", c.format, err)
 			continue
 		}
@@ -112,7 +110,7 @@ func TestDialFormats(t *testing.T) {
 		// A model that the request does not name has to be named beside it.
 		if nameless := c.of; model == "" {
 			nameless.Model = ""
-			if _, _, err := nameless.Dial(c.format, refs); err == nil || codeOf(err) != exit.Usage || !strings.HasPrefix(err.Error(), "ccr: --model: ") {
+			if _, err := nameless.Dial(c.format, refs); err == nil || codeOf(err) != exit.Usage || !strings.HasPrefix(err.Error(), "ccr: --model: ") {
 				t.Errorf("%s without a model: %v", c.format, err)
 			}
 		}
@@ -135,11 +133,9 @@ func TestDialRefuses(t *testing.T) {
 		{AskedModel{URL: "http://127.0.0.1:1", AWS: true}, exit.Config, `ccr: --aws: variable "AWS_ACCESS_KEY_ID" is not set`},
 		{AskedModel{Oracle: "script:absent/absent"}, 0, `ccr: oracle: open "absent/absent": `},
 		{AskedModel{Oracle: "script:" + broken}, exit.Config, "ccr: oracle: script: "},
-		{AskedModel{Oracle: "replay:" + broken}, exit.Config, "ccr: oracle: "},
-		{AskedModel{URL: "http://127.0.0.1:1", Tape: "absent/absent"}, 0, `ccr: tape: "absent/absent": `},
 		{AskedModel{URL: "nowhere"}, exit.Config, "ccr: "},
 	} {
-		_, _, err := c.of.Dial(format.Chat, unset)
+		_, err := c.of.Dial(format.Chat, unset)
 		if err == nil || codeOf(err) != c.code || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%+v: code %d, %v", c.of, codeOf(err), err)
 		}

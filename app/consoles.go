@@ -25,7 +25,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/platform/capture"
 	"github.com/pellucid-mcp/pellucid/platform/egress"
@@ -36,8 +35,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
-	"github.com/pellucid-mcp/pellucid/record/sequence"
-	"github.com/pellucid-mcp/pellucid/record/trust"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
@@ -53,7 +50,7 @@ type consoleParts struct {
 
 // options are those of the console without the ways of signing in.
 func (p consoleParts) options() console.Options {
-	o := console.Options{Log: p.log, SignIns: &signin.Book{Store: p.store}, Flag: p.flag, Record: p.record, Held: p.held, Blocked: p.blocked, Counters: p.counters}
+	o := console.Options{Log: p.log, SignIns: &signin.Book{Store: p.store}, Flag: p.flag, Record: p.record, Held: p.held, Blocked: p.blocked}
 	pins := surface.NewPins(p.store, nil)
 	var queue hold.Options
 	exceptions := hold.ExceptionOptions{TwoPersons: p.two}
@@ -128,17 +125,6 @@ func (p consoleParts) blocked(ctx context.Context) (out []console.Waiting, err e
 	return out, err
 }
 
-// counters are what the live lines count. Without a log no records are counted.
-func (p consoleParts) counters(ctx context.Context, since time.Time) (c console.Counters, err error) {
-	head, err := p.store.Ledger().Head(ctx)
-	if err != nil && !errors.Is(err, sequence.ErrNoLog) {
-		return c, err
-	}
-	c.Records = head.Size
-	c.Held, err = p.store.HeldSince(ctx, since)
-	return c, err
-}
-
 // record makes a record of what a person did. A name is in it as a digest only.
 func (p consoleParts) record(_ context.Context, a console.Act) {
 	if p.records == nil {
@@ -167,17 +153,6 @@ func (b *Gateway) console(r *rules.Rules, who auth.Authenticator) (*console.Cons
 	}
 	o := consoleParts{b.log, b.store, b.records, b.questions(), b.flag, b.twoPersons}.options()
 	o.Rules, o.Health = b.rules.Load, func() []fleet.Health { return b.fleet.Health() }
-	o.Latencies = b.meter.Latencies
-	if book := b.book(); book != nil {
-		o.Fallen = func() ([]trust.Fallen, bool) { return book.Fallen(time.Now().Unix()), true }
-	} else if b.records != nil {
-		o.Fallen = (&storeScores{scores: ledgerScores{ledger: b.store.Ledger(), log: b.log}}).fallen
-	}
-	if b.ground != nil {
-		o.Ask = func(ctx context.Context, question string) ([]byte, error) {
-			return b.ground.Ground(ctx, ground.Request{Query: question, Limit: 20})
-		}
-	}
 	o.SignIns.Idle, o.SignIns.Life = signin.DefaultIdle, signin.DefaultLife
 	o.Proxies = r.HTTP.Proxies()
 	o.URL, o.Links, o.Tokens = r.PublicURL, r.Console.Links, who
@@ -238,8 +213,6 @@ func ServeConsole(ctx context.Context, p ConsolePlan) error {
 		return install.OpenError(err)
 	}
 	defer func() { c.parts.records.Close() }()
-	stop := context.AfterFunc(ctx, c.Close) // streams do not end by themselves
-	defer stop()
 	var link error
 	err = listen.Serve(ctx, "--listen", cmp.Or(p.Listen, "127.0.0.1:0"), auth.Local(nil, nil, c), time.Second, func(addr string) {
 		var url string
@@ -286,9 +259,6 @@ func (c *storeConsole) look(ctx context.Context) error {
 	parts.records = records
 	o := parts.options()
 	o.Links = true
-	if records != nil {
-		o.Fallen = (&storeScores{scores: ledgerScores{ledger: parts.store.Ledger(), log: parts.log}}).fallen
-	}
 	note := o.Record
 	o.Record = func(ctx context.Context, a console.Act) {
 		if a.Did == console.DidSignIn && a.How == signin.ByLink {
@@ -301,65 +271,8 @@ func (c *storeConsole) look(ctx context.Context) error {
 		records.Close()
 		return err
 	}
-	if c.now != nil {
-		c.now.Close() // its pages ask the new one for live lines
-	}
 	c.now, c.parts = made, parts
 	return nil
-}
-
-// storeScores are the scores of servers by a log that other processes carry on. A page that asks has the log read, and waits a
-// moment for it: a long log is read once, and what was read is known to the next page.
-type storeScores struct {
-	scores ledgerScores
-
-	mu   sync.Mutex
-	done chan struct{} // of the reading under way; nil: none
-	book *trust.Book   // nil: the log was not read to its end yet
-}
-
-// Times of reading a log for its scores.
-const (
-	scoresWait  = 150 * time.Millisecond // of a page
-	scoresLimit = 2 * time.Minute        // of a reading
-)
-
-func (s *storeScores) fallen() ([]trust.Fallen, bool) {
-	s.mu.Lock()
-	if s.done == nil {
-		s.done = make(chan struct{})
-		go s.read(s.done)
-	}
-	done := s.done
-	s.mu.Unlock()
-	select {
-	case <-done:
-	case <-time.After(scoresWait):
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.book == nil {
-		return nil, false
-	}
-	return s.book.Fallen(time.Now().Unix()), true
-}
-
-func (s *storeScores) read(done chan struct{}) {
-	ctx, stop := context.WithTimeout(context.Background(), scoresLimit)
-	defer stop()
-	f, err := s.scores.open(ctx)
-	if err == nil {
-		err = f.Catch(ctx)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err == nil {
-		s.book = f.Book()
-	} else {
-		s.scores.log.Warn("console: the trust scores of servers are not up to date: the ledger cannot be read", "error", err)
-	}
-	s.done = nil
-	close(done)
 }
 
 // ServeHTTP implements http.Handler. A store that is away is told by the page.
@@ -371,13 +284,6 @@ func (c *storeConsole) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	now := c.now
 	c.mu.Unlock()
 	now.ServeHTTP(w, r)
-}
-
-// Close ends the streams of live lines.
-func (c *storeConsole) Close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now.Close()
 }
 
 // ConsoleLink makes a link that signs the person in to the console at base.

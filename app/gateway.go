@@ -153,7 +153,7 @@ func (b *Gateway) openState(r *rules.Rules) error {
 	}
 	b.dir = dir
 	v := build.Read()
-	m, err := meter.New(meter.Options{Version: v.Version, Commit: v.Commit, OTLP: r.Telemetry.OTLP.Reveal(), Log: b.log})
+	m, err := meter.New(meter.Options{Version: v.Version, Commit: v.Commit})
 	if err != nil {
 		return exit.With(exit.Config, fmt.Errorf("up: telemetry: %w", err))
 	}
@@ -196,13 +196,6 @@ func (b *Gateway) Close() {
 		b.log.Warn("the gateway stopped before the classifiers in shadow mode had judged all answers", "answers", n)
 	}
 	b.close()
-	if b.meter != nil {
-		ctx, stop := context.WithTimeout(context.Background(), install.CloseWait)
-		defer stop()
-		if err := b.meter.Shutdown(ctx); err != nil {
-			b.log.Warn("the last traces and metrics could not be delivered", "error", err)
-		}
-	}
 }
 
 // apply puts rules in force, or changes nothing. What is under way keeps the rules
@@ -259,9 +252,7 @@ func (b *Gateway) apply(r *rules.Rules) error {
 	b.keepFronts(r)
 	h := b.routes(r, in, plugged, pages)
 	b.handler.Store(&h)
-	if old := b.pages.Swap(pages); old != nil {
-		old.Close()
-	}
+	b.pages.Store(pages)
 	b.meter.Rules(r.Version())
 	var deviations []string
 	if kept := r.KeepsTokens(); kept != nil {
@@ -330,17 +321,9 @@ func (b *Gateway) config(name string) func(principal string) gateway.Config {
 			}
 			return []*gateway.Rule{{Denied: true}}
 		}
-		cfg.Observer, cfg.Hold, cfg.Blocks, cfg.Exceptions, cfg.Principal, cfg.Tools = b.observer(s), b.queue, b.blocks, b.excepts, principalID(principal), rule
+		cfg.Observer, cfg.Hold, cfg.Blocks, cfg.Exceptions, cfg.Principal, cfg.Tools = b.meter, b.queue, b.blocks, b.excepts, principalID(principal), rule
 		return cfg
 	}
-}
-
-// observer counts and traces the sessions of clients, who come over HTTP, with a server.
-func (b *Gateway) observer(s *rules.Server) gateway.Observer {
-	if s.Command != nil {
-		return b.meter.Over(meter.TCP, meter.Pipe)
-	}
-	return b.meter.Over(meter.TCP, meter.TCP)
 }
 
 // translate lets a client of either era speak to the server. A legacy session begins

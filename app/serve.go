@@ -98,9 +98,6 @@ func (b *Gateway) drain(srv *listen.Server) error {
 	b.log.Info("shutting down: open requests may finish", "within", limit.String())
 	b.health.Drain()
 	b.replicas.giveAway()
-	if pages := b.pages.Load(); pages != nil { // their streams do not end by themselves
-		pages.Close()
-	}
 	ctx, stop := context.WithTimeout(context.Background(), limit)
 	defer stop()
 	err := b.shutdownFronts(ctx)

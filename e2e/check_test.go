@@ -246,11 +246,11 @@ func TestCheckShadows(t *testing.T) {
 	}
 	entries = append(entries, `"off":{"command":"/no/such","disabled":true}`)
 	dir := t.TempDir()
-	file, sarif := filepath.Join(dir, "mcp.json"), filepath.Join(dir, "out.sarif")
+	file := filepath.Join(dir, "mcp.json")
 	if err := os.WriteFile(file, []byte(`{"mcpServers":{`+strings.Join(entries, ",")+`}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, out, errs := in.check(t, "--yes", "--sarif", sarif, file)
+	code, out, errs := in.check(t, "--yes", file)
 	for _, says := range []string{`shadow: tool now /description talks about "send_money" of bank`, `double: tool .*looks like "send_money" of bank`,
 		`(?m)^  skipped +the file has disabled it`, `4 servers: 3 clean, 1 skipped`} {
 		if !regexp.MustCompile(says).MatchString(out) {
@@ -259,9 +259,6 @@ func TestCheckShadows(t *testing.T) {
 	}
 	if code != 0 || !strings.HasPrefix(errs, "verifying 4 servers") || strings.Count(errs, "\n") != 1 {
 		t.Errorf("exit %d: %q", code, errs)
-	}
-	if b, err := os.ReadFile(sarif); err != nil || !strings.Contains(string(b), `"ruleId":"shadowing"`) || !json.Valid(b) {
-		t.Errorf("%v: %s", err, b)
 	}
 }
 

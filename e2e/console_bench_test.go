@@ -43,7 +43,6 @@ func resident(b *testing.B, pid int) int64 {
 type visitor struct {
 	client *http.Client
 	base   string
-	stream io.Closer // of live lines; nil: no page is open
 }
 
 // visit signs in by a one-time link.
@@ -79,22 +78,15 @@ func (in *install) visit(b *testing.B, base string) *visitor {
 	return v
 }
 
-// open opens the overview, with its live lines.
+// open opens the overview.
 func (v *visitor) open(b *testing.B) {
 	b.Helper()
-	for _, path := range []string{"/console/overview", "/console/events"} {
-		res, err := v.client.Get(v.base + path)
-		if err != nil || res.StatusCode != http.StatusOK {
-			b.Fatal(path, err, res)
-		}
-		if path == "/console/events" {
-			go io.Copy(io.Discard, res.Body)
-			v.stream = res.Body
-			return
-		}
-		io.Copy(io.Discard, res.Body)
-		res.Body.Close()
+	res, err := v.client.Get(v.base + "/console/overview")
+	if err != nil || res.StatusCode != http.StatusOK {
+		b.Fatal(err, res)
 	}
+	io.Copy(io.Discard, res.Body)
+	res.Body.Close()
 }
 
 // BenchmarkConsoleBeside prints how much memory an idle console adds to `pellucid up`, and whether an open page slows

@@ -145,7 +145,7 @@ boundary/reviewer:             model/llm boundary/rules boundary/surface
 boundary/plug:                 text/finding text/frame text/scrub text/strictjson platform/intake boundary/gateway github.com/go-json-experiment/json
 boundary/protect:              text/finding text/jsonc text/strictjson platform/state platform/terminal github.com/pelletier/go-toml/v2 go.yaml.in/yaml/v3
 boundary/preflight:            text/finding text/strictjson platform/build platform/child platform/terminal mcp/wire boundary/classify boundary/descriptions boundary/fleet boundary/pinview boundary/protect boundary/reviewer boundary/rules boundary/surface
-boundary/meter:                text/finding text/scrub text/frame platform/backoff mcp/mcpmsg boundary/policy boundary/classify boundary/gateway go.opentelemetry.io/otel go.opentelemetry.io/proto google.golang.org/protobuf github.com/prometheus
+boundary/meter:                text/finding text/scrub text/frame platform/backoff mcp/mcpmsg boundary/policy boundary/classify boundary/gateway go.opentelemetry.io/otel github.com/prometheus
 
 # storage: keeps state in SQLite or Postgres, behind interfaces that the packages above define
 storage: text/finding platform/backoff mcp/session record/captures record/conversation record/hold record/ledger record/sequence record/index grounding/attest grounding/consensus grounding/ground boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text platform/lease platform/signin record/webhook

@@ -89,7 +89,6 @@ func fill(b testing.TB, s *storage.Store, records int) *filled {
 		SignIns: f.signIns, Links: true, Tokens: knownTokens{"good": {ID: "corp|ben", Scopes: []string{"viewers"}}}, Grants: []Grant{{"viewers", Viewer, nil}},
 		Ledger: s.Ledger(), Rules: func() *rules.Rules { return r }, Pins: []Pins{surface.NewPins(s, nil)}, Queue: f.queue, Exceptions: f.exceptions, Captures: s, Sealer: by,
 		Statement: func(ledger.ID) ([]byte, error) { return []byte(guardStatement), nil },
-		Ask:       func(context.Context, string) ([]byte, error) { return hostileAnswer(), nil },
 		Explain: func(ctx context.Context, id string) (*explain.Explanation, error) {
 			return explain.Of(ctx, explain.Sources{Log: s.Ledger(), Queue: f.queue}, id)
 		},
@@ -112,7 +111,6 @@ func fill(b testing.TB, s *storage.Store, records int) *filled {
 		b.Fatal(err)
 	}
 	f.attempts = noLimit()
-	b.Cleanup(f.Close)
 	return f
 }
 
@@ -299,10 +297,9 @@ func (f *filled) asks() map[string][]ask {
 		}}},
 		"POST login/token": {{what: "a token is exchanged", path: "login/token", form: form("token", "good"), anon: true, status: see}},
 		"POST logout":      {{what: "a session ends", status: see, next: func(int) (string, url.Values) { f.secret = ""; return "logout", nil }}},
-		"GET overview": {{what: "an hour", path: "overview?span=1+h"}, {what: "a day", path: "overview?span=24+h", paint: true}, {what: "7 days", path: "overview?span=7+d"},
-			{what: "30 days", path: "overview?span=30+d", paint: true}},
-		"GET xray":  {{what: "empty", path: "xray", paint: true}},
-		"POST xray": {{what: "2 KiB", path: "xray", form: form("t", f.piece(2<<10))}, {what: "1 MiB", path: "xray", form: form("t", f.piece(1<<20)), goal: goalXray}},
+		"GET overview":     {{what: "all", path: "overview", paint: true}},
+		"GET xray":         {{what: "empty", path: "xray", paint: true}},
+		"POST xray":        {{what: "2 KiB", path: "xray", form: form("t", f.piece(2<<10))}, {what: "1 MiB", path: "xray", form: form("t", f.piece(1<<20)), goal: goalXray}},
 		"GET records": {{what: "all", path: "records", paint: true}, query("a verdict", "records", "verdict:dropped"), query("a common verdict", "records", "verdict:passed"), query("a server", "records", "server:server0"),
 			query("a server and a verdict, 7 days", "records", "server:server3 verdict:changed since:7d"), query("a tool, verdict, code", "records", "tool:server0-tool0 verdict:withheld code:hidden-tag"),
 			query("a code", "records", "code:role-marker"), query("a principal", "records", "principal:person0"), query("nothing", "records", "server:absent")},
@@ -352,7 +349,6 @@ func (f *filled) asks() map[string][]ask {
 		"POST guard/{id}/decide": {{what: "a call is refused", status: see, next: func(i int) (string, url.Values) {
 			return "guard/" + f.call(1+i%(benchCalls-1)) + "/decide", form("verb", "deny")
 		}}},
-		"GET grounding": {{what: "an answer (made by the benchmark)", path: "grounding?ask=sun", paint: true}},
 	}
 }
 

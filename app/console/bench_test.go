@@ -49,7 +49,6 @@ type ask struct {
 
 // unmeasured are the routes whose time says nothing about the console.
 var unmeasured = map[string]string{
-	"GET events":            "a stream without an end; the gateway is measured beside it",
 	"GET records/{id}/case": "an export, and no page: it looks through the log and makes every proof",
 	"GET login/openid":      "it waits for the provider",
 	"GET login/return":      "it waits for the provider",

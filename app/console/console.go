@@ -31,7 +31,6 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/explain"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
-	"github.com/pellucid-mcp/pellucid/boundary/meter"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/platform/capture"
@@ -39,7 +38,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/captures"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
-	"github.com/pellucid-mcp/pellucid/record/trust"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
@@ -70,8 +68,6 @@ type Options struct {
 
 	// Statement reads what the guard has written about a decision; nil without error: it is not on this machine.
 	Statement func(ledger.ID) ([]byte, error)
-	// Ask asks the grounding adapter, and returns its envelope; nil: none is served.
-	Ask func(ctx context.Context, question string) ([]byte, error)
 	// Case writes the case of a decision; nil: none can be exported.
 	Case func(context.Context, ledger.ID, io.Writer) error
 	// Explain says in plain words what happened to a decision; nil: the page has the record alone.
@@ -85,17 +81,8 @@ type Options struct {
 	// console is not that of a gateway.
 	Health func() []fleet.Health
 
-	// Fallen are the servers whose trust is below that of a server at rest; ok is false while the scores are being computed. nil: not
-	// known.
-	Fallen func() (list []trust.Fallen, ok bool)
-	// Latencies are how long each server took to answer this gateway; nil: not known, as with Health.
-	Latencies func() []meter.Latency
-
 	// Journal returns when a wrap without a ledger last wrote a decision into the journal of this machine; zero: never.
 	Journal func() (time.Time, error) // nil: not known
-
-	// Counters are what live lines count; nil: there are none.
-	Counters func(ctx context.Context, since time.Time) (Counters, error)
 
 	// Record makes a record of what a person did; nil: none is made. It must not block for long.
 	Record func(context.Context, Act)
@@ -116,12 +103,10 @@ type Console struct {
 	views  templates
 	files  assets
 	who    func(*http.Request) (Person, error)
-	still  func(*http.Request) (Person, error) // who, where asking is no use of the session
 
 	provider *provider // nil: none
 	recheck  auth.Rechecker
 	door     func(http.Handler) http.Handler // limits by address
-	live     hub
 	header   header
 	attempts *rate.Limiter // logins that come back from the provider
 	failures *rate.Limiter // tokens and links that are not valid
@@ -144,8 +129,7 @@ func New(o Options) (*Console, error) {
 	}
 	c := &Console{opt: o, mux: http.NewServeMux(), routes: routes(), files: newAssets(), attempts: rate.NewLimiter(5, 30), failures: rate.NewLimiter(rate.Every(6*time.Second), 30)}
 	c.tellFailed.Interval, c.tellForeign.Interval = tellEvery, tellEvery
-	c.who, c.still = c.identify, c.stays
-	c.live.read = o.Counters
+	c.who = c.identify
 	if o.OpenID != nil {
 		if o.URL == "" {
 			return nil, errors.New("console: a provider of OpenID Connect needs the URL at which browsers reach the console")
@@ -176,9 +160,6 @@ func New(o Options) (*Console, error) {
 	c.mux.Handle(Base, c.endpoint(route{least: Viewer, handle: func(*Console, *request) answer { return notFound() }}))
 	return c, nil
 }
-
-// Close ends the streams of live lines. Other requests are answered until the server ends.
-func (c *Console) Close() { c.live.close() }
 
 // ServeHTTP implements http.Handler.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -215,11 +196,8 @@ var sameOrigin = http.NewCrossOriginProtection()
 func (c *Console) endpoint(r route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		ctx := hr.Context()
-		if !r.stream {
-			var stop context.CancelFunc
-			ctx, stop = context.WithTimeout(ctx, pageTime)
-			defer stop()
-		}
+		ctx, stop := context.WithTimeout(ctx, pageTime)
+		defer stop()
 		q := &request{Request: hr.WithContext(ctx), now: c.opt.Now(), body: w}
 		q.Body = http.MaxBytesReader(w, hr.Body, max(maxForm, r.body))
 		if err := sameOrigin.Check(hr); err != nil {

@@ -184,23 +184,11 @@ func (c *Console) identify(r *http.Request) (Person, error) {
 	if c.opt.SignIns == nil {
 		return Person{}, ErrNoSession
 	}
-	return c.sessionOf(r, c.opt.SignIns.Find)
-}
-
-// stays is identify without a use: an open page does not keep a session going.
-func (c *Console) stays(r *http.Request) (Person, error) {
-	if c.opt.SignIns == nil {
-		return Person{}, ErrNoSession
-	}
-	return c.sessionOf(r, c.opt.SignIns.Peek)
-}
-
-func (c *Console) sessionOf(r *http.Request, find func(context.Context, string) (signin.Session, error)) (Person, error) {
 	ck, err := r.Cookie(c.cookie(r, "").Name)
 	if err != nil {
 		return Person{}, ErrNoSession
 	}
-	s, err := find(r.Context(), ck.Value)
+	s, err := c.opt.SignIns.Find(r.Context(), ck.Value)
 	if errors.Is(err, signin.ErrNone) {
 		return Person{}, ErrNoSession
 	}

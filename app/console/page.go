@@ -73,7 +73,6 @@ type frameView struct {
 	Style    Path
 	Icon     Path
 	Script   Path
-	Live     bool // there are live lines
 	Rail     []railView
 	SignedIn bool
 	Who      marked.Name
@@ -102,7 +101,7 @@ type pageAnswer struct {
 }
 
 func (p pageAnswer) write(c *Console, w http.ResponseWriter, q *request) {
-	f := frameView{Title: p.title, Style: c.files.path("console.css"), Icon: c.files.path("icon.svg"), Script: c.files.path("console.js"), Live: c.live.read != nil, View: p.view,
+	f := frameView{Title: p.title, Style: c.files.path("console.css"), Icon: c.files.path("icon.svg"), Script: c.files.path("console.js"), View: p.view,
 		SignedIn: q.who.Role >= Viewer, Find: q.who.Role >= Viewer && c.has(findPath)}
 	if f.SignedIn {
 		f.Who, f.Role, f.Rail = marked.Identifier(q.who.ID), q.who.Role.Name(), c.rail(q)

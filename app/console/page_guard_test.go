@@ -197,10 +197,10 @@ func TestRunView(t *testing.T) {
 func TestProbesView(t *testing.T) {
 	t.Parallel()
 	list := []counterfactual.Observation{
-		{Variant: counterfactual.Remove(3, counterfactual.SetOf(1, 2)), Recurrences: []counterfactual.Recurrence{{}, {Recurs: true}}, Tokens: 1200, Elapsed: 900},
-		{Variant: counterfactual.Remove(3, counterfactual.SetOf()), Recurrences: []counterfactual.Recurrence{{}}, Elapsed: 1500},
+		{Variant: counterfactual.Variant{Kind: counterfactual.KindRemove, Kept: counterfactual.SetOf(0)}, Recurrences: []counterfactual.Recurrence{{}, {Recurs: true}}, Tokens: 1200, Elapsed: 900},
+		{Variant: counterfactual.Variant{Kind: counterfactual.KindRemove, Kept: counterfactual.SetOf(0, 1, 2)}, Recurrences: []counterfactual.Recurrence{{}}, Elapsed: 1500},
 		{Variant: counterfactual.KeepOnly(counterfactual.SetOf(0)), Failure: counterfactual.FailTimeout, Tokens: 10},
-		{Variant: counterfactual.Remove(3, counterfactual.SetOf(0)), Refused: true},
+		{Variant: counterfactual.Variant{Kind: counterfactual.KindRemove, Kept: counterfactual.SetOf(1, 2)}, Refused: true},
 	}
 	got, more := newProbes(list, 3)
 	var all []string

@@ -5,6 +5,7 @@ package console
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -282,6 +283,13 @@ func (v *recordsView) narrow(x *storage.View, asked, f index.Filter) error {
 		}
 	}
 	return nil
+}
+
+// largest are the keys with the greatest numbers.
+func largest(m map[string]int64, n int) []string {
+	keys := slices.Collect(maps.Keys(m))
+	slices.SortFunc(keys, func(a, b string) int { return cmp.Or(-cmp.Compare(m[a], m[b]), cmp.Compare(a, b)) })
+	return keys[:min(n, len(keys))]
 }
 
 // drops finds the terms without which the list would not be empty.

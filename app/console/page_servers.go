@@ -219,9 +219,6 @@ type serverView struct {
 	Waiting   Own
 	Items     []itemGroup
 	Records   []facetRow // where the records of each name are listed
-	Meters    bool       // latencies are known
-	Latency   []latencyRow
-	Faster    Own // of the part about latency: none is left out here
 }
 
 func (serverView) template() string { return "server" }
@@ -280,8 +277,6 @@ func (c *Console) server(q *request) answer {
 	}
 	v.changes(q, &pin.Pin)
 	v.Items = itemGroups(&pin.Pin)
-	v.Meters = c.opt.Latencies != nil
-	v.Latency = c.latencies(q.who, append([]string{}, pin.Names...)...)
 	if c.opt.Ledger != nil {
 		for _, name := range pin.Names {
 			v.Records = append(v.Records, facetRow{Name: marked.Identifier(name), To: recordsPath(index.Filter{Servers: []string{name}})})

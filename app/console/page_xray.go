@@ -11,11 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/pellucid-mcp/pellucid/app/console/marked"
-	"github.com/pellucid-mcp/pellucid/platform/terminal"
-	"github.com/pellucid-mcp/pellucid/text/scrub"
 	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
@@ -30,7 +26,6 @@ var xrayRoutes = []route{
 
 // An xrayView is the page: Looked says whether there was a text.
 type xrayView struct {
-	Examples   []sampleView
 	As         []asView
 	AsName     Own // what it is read as
 	AsWord     Own
@@ -47,10 +42,7 @@ type xrayView struct {
 	Profiles   []Own
 	Found      []foundView
 	Fates      []fateView
-	Links      []xrayLinkView
 	Alike      []alikeView
-	Vector     marked.Text
-	HasVector  bool
 	Points     []pointView
 	From, To   Own
 	All        Own
@@ -90,16 +82,6 @@ type fateView struct {
 	Text    marked.Text
 }
 
-type xrayLinkView struct {
-	Form    Own
-	Says    marked.Text
-	To      marked.Text
-	Host    marked.Name
-	HasHost bool
-	Query   bool
-	Refused Own
-}
-
 type alikeView struct {
 	Shown marked.Text
 	Point Own
@@ -131,7 +113,6 @@ func (c *Console) xray(q *request) answer {
 		return failed(err)
 	}
 	v := x.view(form.first)
-	v.Examples = xrayExamples
 	v.as(x, form.as)
 	return page("X-ray", v)
 }
@@ -202,9 +183,6 @@ func (form *sentXray) part(p *multipart.Part, b []byte) error {
 // pointsPerPage is the number of rows of code points on a page.
 const pointsPerPage = 50
 
-// maxVector is the length of the longest text of which the page shows a test vector, in bytes.
-const maxVector = 16 << 10
-
 func (x *xray) view(first int) xrayView {
 	v := xrayView{Looked: true, Bytes: counted(int64(len(x.text)), "byte"), Characters: counted(int64(x.characters), "character"), Hidden: count(int64(x.hidden)),
 		Seen: marked.Of(withoutHidden(x.text)), Read: marked.Received(x.text, x.profiles[0].edits), Encoded: marked.Base64(x.text)}
@@ -227,14 +205,8 @@ func (x *xray) view(first int) xrayView {
 		}
 		v.Found = append(v.Found, row)
 	}
-	for _, l := range x.links {
-		v.Links = append(v.Links, xrayLinkView{l.form, marked.Of(l.says), marked.Of(l.to), marked.Identifier(l.host), l.host != "", l.query, optionalCode(l.refused)})
-	}
 	for _, a := range x.alike {
 		v.Alike = append(v.Alike, alikeView{marked.Of(string(a.shown)), pointName(a.shown), marked.Of(string(rune(a.as))), marked.Of(a.word), count(int64(a.times))})
-	}
-	if len(x.text) <= maxVector {
-		v.Vector, v.HasVector = x.vector(), true
 	}
 	rows, all := pointsOf(x.text, first, pointsPerPage)
 	for _, p := range rows {
@@ -288,31 +260,4 @@ func (x *xray) ribbon() (out []markView) {
 		add(n.Start, n.End, "f-held")
 	}
 	return out
-}
-
-// vector is the text and what the profile mcp makes of it, as a test vector in ASCII.
-func (x *xray) vector() marked.Text {
-	s, err := scrub.Compile(scrub.Policy{Profile: scrub.MCP})
-	if err != nil {
-		return marked.Text{}
-	}
-	var r scrub.Result
-	s.Scrub(x.text, &r)
-	out, err := json.Marshal(struct {
-		Input string            `json:"input"`
-		Bytes []byte            `json:"bytes,omitempty"`
-		Made  *terminal.Cleaned `json:"expect"`
-	}{strings.ToValidUTF8(x.text, "\ufffd"), illFormed(x.text), terminal.NewCleaned(s, x.text, &r)}, json.Deterministic(true))
-	if err != nil {
-		return marked.Text{}
-	}
-	return marked.Unfolded(string(terminal.EscapeJSON(out)), nil)
-}
-
-// illFormed returns the bytes of a text that is not UTF-8: then they count, and not the member input.
-func illFormed(text string) []byte {
-	if strings.ToValidUTF8(text, "") == text {
-		return nil
-	}
-	return []byte(text)
 }

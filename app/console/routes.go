@@ -13,7 +13,6 @@ type route struct {
 	least   Role
 	handle  func(*Console, *request) answer
 	body    int64 // the greatest body in bytes; 0: maxForm
-	stream  bool  // it goes on until the browser leaves
 	door    bool  // people sign in by it: it is limited by address
 	rail    entry // zero: the page is not in the rail
 }
@@ -38,8 +37,6 @@ func routes() []route {
 		policyRoutes,
 		serverRoutes,
 		guardRoutes,
-		groundRoutes,
-		liveRoutes,
 		reviewRoutes,
 	)
 }

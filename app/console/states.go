@@ -8,7 +8,6 @@ import (
 	"net/http"
 
 	"github.com/pellucid-mcp/pellucid/app/console/marked"
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -93,7 +92,7 @@ func failed(err error) answer {
 	switch {
 	case errors.As(err, &large):
 		return tooLarge(large.Limit)
-	case errors.Is(err, hold.ErrNotFound), errors.Is(err, ground.ErrNotFound):
+	case errors.Is(err, hold.ErrNotFound):
 		return notFound()
 	case errors.Is(err, hold.ErrMany):
 		return state{status: http.StatusBadRequest, title: "Too many", says: "More items are selected than can be decided about at once: 1,000,000. Nothing was decided.", why: "Narrow the filter, and decide about its parts.", kind: "held"}
@@ -101,7 +100,7 @@ func failed(err error) answer {
 		return state{status: http.StatusConflict, title: "Another person is needed", says: "This needs two persons, and the first one is you. Nothing was changed.", kind: "held"}
 	case errors.Is(err, hold.ErrDecided):
 		return state{status: http.StatusConflict, title: "Decided already", says: "Another reviewer decided this before you, or it has expired. Your decision was not carried out.", kind: "held"}
-	case errors.Is(err, ground.ErrUnavailable), errors.Is(err, ground.ErrBusy), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded):
 		return state{status: http.StatusServiceUnavailable, title: "The store does not answer", says: "The store does not answer. Nothing was changed by this request, as far as is known.",
 			why: "What happens to calls until it is back depends on the member evidence of the configuration. Load the page again in a few seconds.", kind: "denied", cause: err}
 	case errors.Is(err, context.Canceled):

@@ -18,14 +18,12 @@ type xray struct {
 	messages   []scrub.Hidden
 	profiles   []fate
 	found      []found
-	links      []link
 	alike      []alike
 }
 
 // Bounds of lists. What is beyond them is counted and not shown.
 const (
 	maxMessages = 50
-	maxLinks    = 100
 	maxAlike    = 100
 )
 
@@ -82,7 +80,6 @@ func looked(text string) (*xray, error) {
 		x.profiles = append(x.profiles, fate{profile, r.Clean.String(), r.Edits, r.Notes, r.Refused.Code(), r.RefusedAt.Start, r.RefusedAt.End})
 	}
 	x.gather()
-	x.links = linksIn(text)
 	x.alike = alikeIn(text)
 	return x, nil
 }

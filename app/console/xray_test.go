@@ -75,8 +75,7 @@ func TestXray(t *testing.T) {
 		`invoice_<span class="cut" title="removed: hidden-bidi"><span class="cp">U+202E</span></span>fdp.exe`,
 		"<code>control-token</code>", "<code>ansi-escape</code>", "<code>hidden-tag</code>", "<code>confusable</code>",
 		"surface refuses the text: <code>suspicious-unicode</code>",
-		"image, loaded when it is shown", "https://evil.example/p.png?q=SECRET", "carries data", "link of a terminal", "<code>uri-scheme</code>",
-		"U+0430", "p\u0430ypal.example", "&#34;profile&#34;:&#34;mcp&#34;", "U+E0046", "tag, hidden",
+		"https://evil.example/p.png?q=SECRET", "U+0430", "p\u0430ypal.example", "U+E0046", "tag, hidden",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
@@ -213,14 +212,13 @@ func BenchmarkXray(b *testing.B) {
 	}
 }
 
-// TestXrayReadAs: the page says what becomes of a text as a result and as a definition, and has examples that are texts of
-// ours without a hidden character in the page.
+// TestXrayReadAs: the page says what becomes of a text as a result and as a definition.
 func TestXrayReadAs(t *testing.T) {
 	t.Parallel()
 	g := newTest(t)
 	_, empty := g.get("xray")
-	if strings.Count(empty, `name="b"`) != len(xrayExamples) || strings.Count(empty, `value="result" checked`) != 1 || hiddenInPage(empty) != "" {
-		t.Errorf("the empty page has %d examples", strings.Count(empty, `name="b"`))
+	if strings.Count(empty, `value="result" checked`) != 1 {
+		t.Error("the empty page does not choose a result")
 	}
 	for _, tt := range []struct{ as, word, does string }{
 		{"result", "As a tool&#39;s result it is", "changed</span>"}, {"definition", "As a tool&#39;s definition it is", "refused</span> for <code>suspicious-unicode</code>"},
@@ -232,11 +230,5 @@ func TestXrayReadAs(t *testing.T) {
 	}
 	if _, page := g.look("t", "Plain.", "as", "definition"); !strings.Contains(page, "delivered as it is.") || !strings.Contains(page, `name="as" value="definition"`) {
 		t.Error("a plain text is not delivered as it is, or the choice is lost")
-	}
-	for _, x := range xrayExamples {
-		status, page := g.look("b", x.Encoded.String())
-		if status != http.StatusOK || strings.Contains(page, "No profile finds anything") || hiddenInPage(page) != "" {
-			t.Errorf("%s: %d, or nothing is found", x.Word, status)
-		}
 	}
 }

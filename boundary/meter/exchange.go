@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/semconv/v1.41.0/mcpconv"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
@@ -41,43 +40,16 @@ func sessionError(err error) string {
 type exchange struct {
 	m              *Meter
 	server, method string
-	version        string
-	over           over
 	tool           string
 	born, sent     time.Time
 	answered       time.Time
-	span           trace.Span // as the client's server; nil: no traces
-	leg            trace.Span // as the server's client; nil: not sent
-}
-
-// A Transport is how messages come and go, as the semantic conventions name it.
-type Transport string
-
-// The transports.
-const (
-	TCP  Transport = "tcp"
-	Pipe Transport = "pipe"
-)
-
-// Over is the Observer of sessions whose client and server are connected like that.
-func (m *Meter) Over(client, server Transport) gateway.Observer { return over{m, client, server} }
-
-type over struct {
-	*Meter
-	client, server Transport
 }
 
 // Request counts a request of a client.
-func (o over) Request(r gateway.Request) gateway.Exchange { return o.request(r, o) }
-
-// Request counts a request of a client.
-func (m *Meter) Request(r gateway.Request) gateway.Exchange { return m.request(r, over{}) }
-
-func (m *Meter) request(r gateway.Request, o over) *exchange {
-	x := &exchange{m: m, server: m.labels.server(r.Server), method: r.Method, version: r.Version, over: o, born: time.Now()}
+func (m *Meter) Request(r gateway.Request) gateway.Exchange {
+	x := &exchange{m: m, server: m.labels.server(r.Server), method: r.Method, born: time.Now()}
 	m.i.requests.add(1, x.server)
 	m.i.traffic.add(r.Bytes, x.server, "client")
-	x.beginSpan(r)
 	return x
 }
 
@@ -87,7 +59,7 @@ func (x *exchange) Sent(tool string) (traceParent string) {
 		x.tool = x.m.labels.tool(x.server, tool)
 	}
 	x.sent = time.Now()
-	return x.beginLeg()
+	return "" // the client's own trace goes on unchanged
 }
 
 // Answered ends it.
@@ -114,8 +86,6 @@ func (x *exchange) Done(o gateway.Outcome, size int) {
 	if !x.sent.IsZero() && !x.answered.IsZero() {
 		theirs := x.answered.Sub(x.sent)
 		x.m.i.upstream.record(theirs.Seconds(), x.server, x.method, x.tool, operation, failed)
-		x.m.answers.add(x.server, theirs)
 		x.m.i.added.record((whole - theirs).Seconds(), x.server, x.method)
 	}
-	x.endSpans(now, operation, failed)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package meter counts and traces what the boundary does: Prometheus metrics, OTLP traces and health, under labels that no third party chooses.
+// Package meter counts what the boundary does: Prometheus metrics and health, under labels that no third party chooses.
 //
 // Labels are bounded. A server or tool is named only while the operator has
 // approved it ([Meter.Approve]) and it is a label (frame.IsLabel), else it is
@@ -10,9 +10,7 @@ package meter
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"runtime"
 	"sync"
@@ -26,42 +24,25 @@ import (
 	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/metric"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
-// Options shapes a [Meter]. The zero value counts and traces nothing out of this process.
+// Options names the program that a [Meter] counts for.
 type Options struct {
-	Version, Commit string // of this program
-
-	// OTLP is the URL of a collector that takes traces over HTTP
-	// ("http://127.0.0.1:4318"); "" sends none. Header goes with every request.
-	OTLP   string
-	header map[string]string
-	// share of the traces that begin here; 0 = all of them. A client's own trace
-	// is kept or not as the client has decided.
-	share float64
-
-	Log *slog.Logger // nil: none
+	Version, Commit string
 }
 
 // Meter counts decisions and requests. It is safe for concurrent use.
 type Meter struct {
-	log      *slog.Logger
 	registry *prometheus.Registry
 	metrics  *sdkmetric.MeterProvider
 	meter    metric.Meter
 	i        instruments
 	labels   labels
-	answers  answers
 	rules    atomic.Pointer[string]
-
-	traces *sdktrace.TracerProvider // nil: no traces
-	tracer trace.Tracer
 }
 
 var (
@@ -77,10 +58,7 @@ const cardinality = 20_000
 
 // New returns a Meter.
 func New(opt Options) (*Meter, error) {
-	m := &Meter{log: opt.Log, registry: prometheus.NewRegistry()}
-	if m.log == nil {
-		m.log = slog.New(slog.DiscardHandler)
-	}
+	m := &Meter{registry: prometheus.NewRegistry()}
 	m.labels.init()
 	reader, err := otelprom.New(otelprom.WithRegisterer(m.registry), otelprom.WithoutScopeInfo(), otelprom.WithoutTargetInfo(),
 		otelprom.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes))
@@ -95,26 +73,12 @@ func New(opt Options) (*Meter, error) {
 	if err := m.info(opt); err != nil {
 		return nil, fmt.Errorf("meter: %w", err)
 	}
-	if opt.OTLP != "" {
-		if err := m.startTraces(opt); err != nil {
-			return nil, err
-		}
-	}
 	return m, nil
 }
 
 // Handler serves the metrics in Prometheus' formats.
 func (m *Meter) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second})
-}
-
-// Shutdown sends what traces are left.
-func (m *Meter) Shutdown(ctx context.Context) error {
-	err := m.metrics.Shutdown(ctx)
-	if m.traces != nil {
-		err = errors.Join(err, m.traces.Shutdown(ctx))
-	}
-	return err
 }
 
 // Rules tells which version of the rules is in force: a digest of ours.

@@ -30,13 +30,6 @@ func newMeter(t testing.TB, opt Options) *Meter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
-		defer stop()
-		if err := m.Shutdown(ctx); err != nil {
-			t.Error(err)
-		}
-	})
 	return m
 }
 

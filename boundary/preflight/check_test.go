@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -221,8 +219,7 @@ func TestRunSave(t *testing.T) {
 	check(t, c, &Target{Name: "a", dump: []byte("{")}) // there is nothing to save
 }
 
-// TestRunReview: what a model says of the words is shown with its lines indented, and stands
-// quoted in SARIF. Its budget and its cache are the reviewer's.
+// TestRunReview: what a model says of the words is shown with its lines indented, and stands Its budget and its cache are the reviewer's.
 func TestRunReview(t *testing.T) {
 	fake := llmtest.Start(t, llmtest.Always(llmtest.Reply{Text: "tool now: (1)\n  clean         all of it [x](https://e.example)\x1b[2J\u202e"}), "")
 	model, err := reviewer.New(rules.NewReview("openai-chat", fake.URL, "m", rules.Value{}), nil, nil)
@@ -235,18 +232,6 @@ func TestRunReview(t *testing.T) {
 	if !strings.Contains(got, "rejected      the reviewer did not answer with a bare OK: surface: rejected: review-flagged (part 1)\n") ||
 		!strings.Contains(got, "reviewer      tool now: (1)\n        clean") || strings.ContainsAny(got, "\x1b\u202e") || strings.Contains(got, "pass 2") {
 		t.Errorf("%s", got)
-	}
-	path := filepath.Join(t.TempDir(), "out.sarif")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := r.WriteSARIF(f); err != nil {
-		t.Fatal(err)
-	}
-	if r := readSARIF(t, path).Runs[0].Results; len(r) != 1 || r[0].RuleID != "review-rejected" || strings.Contains(r[0].Message.Text, "[x](") {
-		t.Errorf("%+v", r)
 	}
 }
 

@@ -23,7 +23,7 @@ const (
 	skipped     = "skipped"     // its file has disabled it
 )
 
-// A Report says what came of all servers, to a person, as JSON and as SARIF. Names, texts,
+// A Report says what came of all servers, to a person and as JSON. Names, texts,
 // messages and the sides of fields are third-party text.
 type Report struct {
 	Conclusion string    `json:"conclusion"`

@@ -350,7 +350,6 @@ func logLevels() []slog.Level {
 func (t *Telemetry) members() []member {
 	return []member{
 		{"metrics", live, boolean(&t.Metrics, true), "serve `GET /metrics`"},
-		{"otlp", live, urlValue(&t.OTLP), "URL that traces are sent to; default: no traces"},
 		{"log", live, word(&t.LogLevel, slog.LevelInfo, LogLevels, logLevels()), "the least level that is logged"},
 		{"log_format", live, word(&t.LogJSON, false, []string{"text", "json"}, []bool{false, true}), "the form of the log"},
 	}

@@ -28,7 +28,7 @@ auth:
 console:
   grants: [{role: viewer, scope: staff}, {role: reviewer, scope: "mail team", servers: [one, two]}, {role: admin, scope: pellucid-admins}]
   openid: {issuer: https://id.example, client_id: pellucid, client_secret: env:LAB, scopes: [profile], name: sub, groups: roles, dangerously_http_on_loopback: true}
-telemetry: {metrics: false, otlp: http://127.0.0.1:4318, log: warn, log_format: json}
+telemetry: {metrics: false, log: warn, log_format: json}
 review: {provider: anthropic, url: https://api.example/v1, model: m-1, key: env:LAB, reasoning: true, timeout: 90s, tokens: 16000}
 guard:
   upstream: https://p.example/v1

@@ -10,6 +10,7 @@ import "strings"
 var former = map[string]string{
 	"classifiers.*.provider=onnx": "ONNX models are no longer run: serve the model over HTTP, and name it with provider: http, url and model",
 	"evidence.export":             "exports are gone: pellucid ledger export --follow writes the records as JSON lines, and docs/evidence.md shows how an agent sends them",
+	"telemetry.otlp":              "traces are gone: GET /metrics has the durations of requests, and a client's traceparent passes on to the server",
 	"evidence.mirror":             "the mirror is gone: pellucid ledger export writes the same files, and docs/evidence.md shows how a scheduler copies them",
 	"evidence.kms":                "KMS is gone: decrypt the key before the start, and name it with evidence.key: file:PATH",
 	"http.session_news":           "session_news is gone: a client is always told that its session was brought back",

@@ -21,7 +21,7 @@ const ofTeam = `version: 1
 public_url: https://mcp.example.org
 auth: {tokens: env:ALL_TOKENS}
 http: {hosts: [mcp.example.org]}
-telemetry: {log: warn, otlp: env:COLLECTOR}
+telemetry: {log: warn}
 evidence: {mode: required}
 policy: {preset: strict}
 classifiers:

@@ -140,7 +140,6 @@ var LogLevels = []string{"debug", "info", "warn", "error"}
 // Telemetry says what is told of the running process.
 type Telemetry struct {
 	Metrics  bool
-	OTLP     Value // URL that traces are sent to; "": none are
 	LogLevel slog.Level
 	LogJSON  bool
 }

@@ -47,7 +47,7 @@ func newFixed() fixed {
 		},
 		env: map[string]string{"LAB": secret, "MANY_LINES": "a\nb", "LEADS_NOWHERE": `{"tokens":[{"principal":"a","scopes":["b"],"token":"file:/none"}]}`, "FILES_TOKEN": secret, "SHIELDS_KEY": secret, "DATABASE_URL": "postgres://p:" + secret + "@db/p",
 			"KEYED_URL": "https://mcp.example.org/mcp?api_key=" + secret, "REVIEW_KEY": secret, "PEER_TOKEN": secret,
-			"HOOK": "whsec_AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=", "NEXT_HOOK": "whsk_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=", "HOOK_URL": "https://hooks.example.com/x?token=" + secret},
+			"HOOK": "whsec_AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=", "NEXT_HOOK": "whsec_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=", "HOOK_URL": "https://hooks.example.com/x?token=" + secret},
 	}
 }
 
@@ -83,7 +83,7 @@ func TestNothingIsStrict(t *testing.T) {
 		h.Limits.Rate != 50 || h.Limits.Burst != 100 || h.Limits.Concurrent != 64 {
 		t.Errorf("http: %+v", h)
 	}
-	if tl := r.Telemetry; !tl.Metrics || tl.OTLP.Reveal() != "" || tl.LogLevel != slog.LevelInfo || tl.LogJSON {
+	if tl := r.Telemetry; !tl.Metrics || tl.LogLevel != slog.LevelInfo || tl.LogJSON {
 		t.Errorf("telemetry: %+v", tl)
 	}
 	s := parse(t, "version: 1\nservers: {a: {command: [x]}}").Server("a")

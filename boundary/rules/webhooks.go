@@ -64,8 +64,8 @@ func (x *Webhook) members() []member {
 		{"secrets", needed, references(&x.secrets, maxRotated, func(s string) bool {
 			_, err := webhook.ParseSecret(s)
 			return err == nil
-		}, "a secret of Standard Webhooks: whsec_ and 24 to 64 bytes in base64, or whsk_ and a private key of Ed25519 in base64"),
-			"that sign each message, the new one beside the old one while you replace it: `whsec_…` (HMAC-SHA-256) or `whsk_…` (Ed25519)"},
+		}, "a secret of Standard Webhooks: whsec_ and 24 to 64 bytes in base64"),
+			"that sign each message, the new one beside the old one while you replace it: `whsec_…` (HMAC-SHA-256)"},
 		{"events", live, list(&x.types, webhook.Types, len(types), "`"+strings.Join(types, "`, `")+"`",
 			func(s string) bool { return slices.Contains(types, s) }), "what the receiver is told"},
 		{"dangerously_private_network", live, boolean(&x.private, false), "allow addresses that are not on the public network"},

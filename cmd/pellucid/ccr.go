@@ -38,36 +38,33 @@ type ccrModel struct {
 	Key   string `placeholder:"REF" help:"Reference to the endpoint's key: env:NAME or file:PATH."`
 	AWS   bool   `name:"aws" help:"Sign requests for Amazon Bedrock, with the keys in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. The region is the one in --url, or in AWS_REGION."`
 
-	Oracle string `placeholder:"KIND:FILE" help:"Take the answers from a file instead of an endpoint: replay:FILE (written by --tape) or script:FILE (answers by the text of the request)."`
-	Tape   string `placeholder:"FILE" help:"Write every exchange into this file, for --oracle replay. The file contains the whole context."`
+	Oracle string `placeholder:"script:FILE" help:"Take the answers from a file instead of an endpoint: script:FILE (answers by the text of the request)."`
 
 	NoTemperature bool `help:"Do not ask for temperature 0: some models refuse it."`
 }
 
-// check looks who answers. optional: the answer may be known.
-func (m *ccrModel) check(optional bool) error {
+// check looks who answers.
+func (m *ccrModel) check() error {
 	kind, file, _ := strings.Cut(m.Oracle, ":")
 	switch {
-	case m.Oracle == "" && m.URL == "" && !optional:
+	case m.Oracle == "" && m.URL == "":
 		return errors.New("say which model to ask: --url or --oracle")
 	case m.URL != "" && !rules.IsHTTP(m.URL):
 		return errors.New("--url: want http:// or https:// and a host")
 	case m.Oracle != "" && m.URL != "":
 		return errors.New("--url or --oracle, not both")
-	case m.Oracle != "" && (file == "" || kind != "replay" && kind != "script"):
-		return errors.New("--oracle: want replay:FILE or script:FILE")
+	case m.Oracle != "" && (file == "" || kind != "script"):
+		return errors.New("--oracle: want script:FILE")
 	case m.AWS && m.URL == "":
 		return errors.New("--aws without --url")
 	case m.AWS && m.Key != "":
 		return errors.New("--key and --aws exclude each other")
-	case m.Tape != "" && kind == "replay":
-		return errors.New("--tape beside --oracle replay: there is nothing new to write")
 	}
 	return nil
 }
 
 // dial is the model that is asked, for contexts of the format f.
-func (m ccrModel) dial(e *env, f format.Name) (client *llm.Endpoint, done func() error, err error) {
+func (m ccrModel) dial(e *env, f format.Name) (*llm.Endpoint, error) {
 	of := app.AskedModel(m)
 	return of.Dial(f, e.references())
 }

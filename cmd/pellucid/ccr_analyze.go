@@ -31,7 +31,6 @@ type ccrAnalyzeCmd struct {
 	Concurrency int           `default:"4" help:"Number of calls at the same time."`
 	Seed        uint64        `help:"Seed of all random choices."`
 	Record      string        `placeholder:"FILE" help:"Write the evidence into this file, for ccr replay."`
-	HTML        string        `name:"html" placeholder:"FILE" help:"Write the report, with the picture, into this HTML file."`
 	JSON        bool          `name:"json" help:"Print the report as JSON."`
 	Context     string        `arg:"" completion:"files" help:"Saved context, or recorded run; - is standard input."`
 
@@ -45,7 +44,7 @@ type ccrAnalyzeCmd struct {
 }
 
 func (c *ccrAnalyzeCmd) Validate() error {
-	return cmp.Or(c.check(false), c.ccrEmbed.Validate())
+	return cmp.Or(c.check(), c.ccrEmbed.Validate())
 }
 
 // ccrEmbed says who compares the meanings of answers.
@@ -100,20 +99,17 @@ func (c *ccrAnalyzeCmd) Run(e *env) error {
 
 // explain asks those that answer, and makes the report.
 func (c *ccrAnalyzeCmd) explain(ctx context.Context, e *env, q *analysis.Question) (*analysis.Report, error) {
-	client, done, err := c.ccrModel.dial(e, q.Assembly.Format)
+	client, err := c.ccrModel.dial(e, q.Assembly.Format)
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.analyze(ctx, e, q, client)
-	if closed := done(); err == nil && closed != nil {
-		err = fmt.Errorf("ccr: tape: %w", closed)
-	}
-	return r, err
+	defer client.Close()
+	return c.analyze(ctx, e, q, client)
 }
 
 // prepare reads the calibration, and looks whether what comes of it can be written.
 func (c *ccrAnalyzeCmd) prepare() error {
-	if err := cmp.Or(terminal.CanWrite(c.Record), terminal.CanWrite(c.HTML)); err != nil {
+	if err := terminal.CanWrite(c.Record); err != nil {
 		return fmt.Errorf("ccr: %w", err)
 	}
 	if c.Calibration == "" {
@@ -179,11 +175,6 @@ func (c *ccrAnalyzeCmd) write(e *env, r *analysis.Report) error {
 	if c.Record != "" {
 		if err := os.WriteFile(c.Record, r.Evidence(), 0o600); err != nil {
 			return fmt.Errorf("ccr: record: %w", terminal.QuotedPath(err))
-		}
-	}
-	if c.HTML != "" {
-		if err := terminal.WriteWhole(c.HTML, r.HTML); err != nil {
-			return fmt.Errorf("ccr: html: %w", terminal.QuotedPath(err))
 		}
 	}
 	if c.JSON {

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -33,7 +32,6 @@ type checkCmd struct {
 	Env     []string      `sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the command, in addition to those that every server gets (docs/environment.md). Without a value, the value of this process is passed on."`
 	Timeout time.Duration `default:"2m" help:"Time limit for a server to start and to send its whole surface."`
 	JSON    bool          `name:"json" help:"Print the report as JSON."`
-	SARIF   string        `name:"sarif" completion:"files" placeholder:"FILE" help:"Also write the findings into FILE as SARIF 2.1.0, for code scanning; - writes them, and nothing else, to standard output."`
 	Config  string        `short:"c" completion:"files" placeholder:"FILE" help:"Configuration of pellucid up. It names the servers to check, unless the command line does, and the model of the review."`
 	Review  reviewFlags   `embed:""`
 	pinDB
@@ -82,10 +80,8 @@ func (c *checkCmd) Run(e *env, k *kong.Context) error {
 	if c.Dump != "" && len(targets) != 1 {
 		return exit.With(exit.Usage, fmt.Errorf("check: --dump is for one server, and there are %d: say which with --server", len(targets)))
 	}
-	for _, name := range []string{c.Dump, c.SARIF} {
-		if err := terminal.CanWrite(name); err != nil && name != "-" {
-			return fmt.Errorf("check: %w", err)
-		}
+	if err := terminal.CanWrite(c.Dump); err != nil && c.Dump != "-" {
+		return fmt.Errorf("check: %w", err)
 	}
 	if err := c.ask(e, targets); err != nil {
 		return err
@@ -104,7 +100,7 @@ func (c *checkCmd) Run(e *env, k *kong.Context) error {
 	if err != nil {
 		return codedPreflight(err)
 	}
-	if err := c.write(e, r); err != nil {
+	if err := e.answer("check", c.JSON, r, r.Write); err != nil {
 		return err
 	}
 	return exitOf(r)
@@ -165,8 +161,6 @@ func (c *checkCmd) usage() error {
 		return errors.New("check: --env: want NAME=VALUE, or NAME alone to pass it on")
 	case c.Timeout <= 0:
 		return errors.New("check: --timeout must be positive")
-	case c.JSON && c.SARIF == "-":
-		return errors.New("check: --json and --sarif - exclude each other: one of them needs a file")
 	}
 	return nil
 }
@@ -183,24 +177,6 @@ func (c *checkCmd) configure(e *env) (err error) {
 		c.DB = install.Database(cmp.Or(at.Path, at.URL.Reveal()))
 	}
 	return nil
-}
-
-// write says what came of it, in every form that was asked for.
-func (c *checkCmd) write(e *env, r *preflight.Report) error {
-	switch c.SARIF {
-	case "":
-	case "-":
-		return r.WriteSARIF(e.Stdout)
-	default:
-		var b bytes.Buffer
-		if err := r.WriteSARIF(&b); err != nil {
-			return err
-		}
-		if err := writeFile(c.SARIF, b.Bytes()); err != nil {
-			return err
-		}
-	}
-	return e.answer("check", c.JSON, r, r.Write)
 }
 
 // writeFile writes what others may read as well: it is no secret.

@@ -13,6 +13,10 @@ var former = map[string]string{
 	"bench":                  "bench is now pellucid-lab scrub and pellucid-lab gateway, in lab/ of the source",
 	"ccr bench":              "ccr bench is now pellucid-lab ccr, in lab/ of the source",
 	"ccr calibrate":          "ccr calibrate is now pellucid-lab calibrate, in lab/ of the source",
+	"ccr analyze --html":     "--html is gone: --json has the whole report",
+	"ccr analyze --tape":     "--tape is gone: --record writes the evidence, and ccr replay computes the verdict from it without a model",
+	"check --sarif":          "--sarif is gone: --json has every finding with its server, item and field, and the exit code says what came of the check",
+	"ccr rerun":              "ccr rerun is gone: ccr replay computes the verdict of a record again, without a model",
 	"ccr --score-url":        "--score-url is gone: name the model to ask again, with --url",
 	"guard --workers":        "--workers is gone: leave it out, and each guard runs its own audits, four at a time",
 	"ledger drift":           "ledger drift is gone: ledger show --kind classified lists what classifiers flagged, and the metric pellucid_classifier_verdicts_total counts it",
@@ -52,7 +56,6 @@ var movedVerbs = map[string]string{
 	"ledger witness":          "ledger checkpoint --policy FILE",
 	"ledger resume":           "ledger restore --resume",
 	"ccr verify":              "ledger verify --record FILE",
-	"ccr rerun":               "ccr replay RECORD CONTEXT",
 }
 
 // formerIn returns what to do in place of the former verb or flag that a command line has; "" where it has none.

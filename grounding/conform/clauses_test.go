@@ -90,7 +90,7 @@ var verifier = []clause{
 // reassembly lists what ADR 0010 asks.
 var reassembly = []clause{
 	{number: "1", asks: "variants: removal, attenuation, reordering, isolation of capsules",
-		code: []string{"model/counterfactual.Remove", "model/counterfactual.Attenuate", "model/counterfactual.Reorder", "model/counterfactual.Capsule"}, tests: []string{"model/counterfactual.TestSpecification", "model/counterfactual.TestReorder", "model/counterfactual.TestAttenuatePlaces", "model/counterfactual.TestCapsuleMovesTogether", "model/guard.TestCapsules"}},
+		code: []string{"model/counterfactual.KindRemove", "model/counterfactual.Attenuate", "model/counterfactual.Reorder", "model/counterfactual.Capsule"}, tests: []string{"model/counterfactual.TestSpecification", "model/counterfactual.TestReorder", "model/counterfactual.TestAttenuatePlaces", "model/counterfactual.TestCapsuleMovesTogether", "model/guard.TestCapsules"}},
 	{number: "2", asks: "identical calls of the model, without introspection and without features of one vendor",
 		code: []string{"model/counterfactual/run", "model/llm"}, tests: []string{"model/counterfactual/run.TestRun", "model/guard.TestDecisions", "e2e.TestProviders"}},
 	{number: "3", asks: "structured metrics of divergence: tool selection, similarity, policy, path",

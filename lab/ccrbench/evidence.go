@@ -5,7 +5,6 @@ package ccrbench
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 
@@ -21,14 +20,13 @@ type EvidenceRow struct {
 
 // An examination counts how often records have each of their properties.
 type examination struct {
-	same, replayed, resumed, conclusion, answer, dropped, tampered Share
+	same, replayed, conclusion, answer, dropped, tampered Share
 }
 
 func (e *examination) rows() []EvidenceRow {
 	return []EvidenceRow{
 		{"the same answers give the same bytes", e.same},
 		{"replay derives the record byte for byte", e.replayed},
-		{"a plan resumed in the middle ends in the same verdict", e.resumed},
 		{"a changed conclusion is refused", e.conclusion},
 		{"a changed answer is refused", e.answer},
 		{"a left-out answer is refused", e.dropped},
@@ -48,8 +46,8 @@ func evidence(x *index, opt *Options) ([]EvidenceRow, error) {
 		rng := random(opt.Seed, "G", i)
 		s := shapes[rng.IntN(len(shapes))]
 		n, noise := sizes[rng.IntN(2)], noises[rng.IntN(len(noises))]
-		run := func(stopAt int) ([]byte, error) { return decision(&s, n, noise, opt.Seed, i, stopAt) }
-		record, err := e.derive(run, rng)
+		run := func() ([]byte, error) { return decision(&s, n, noise, opt.Seed, i) }
+		record, err := e.derive(run)
 		if err != nil {
 			return nil, err
 		}
@@ -64,23 +62,18 @@ func evidence(x *index, opt *Options) ([]EvidenceRow, error) {
 	return rows, nil
 }
 
-// derive makes a record, and makes it again in other ways.
-func (e *examination) derive(run func(stopAt int) ([]byte, error), rng *rand.Rand) (record []byte, err error) {
-	if record, err = run(0); err != nil {
+// derive makes a record, and makes it again.
+func (e *examination) derive(run func() ([]byte, error)) (record []byte, err error) {
+	if record, err = run(); err != nil {
 		return nil, err
 	}
-	again, err := run(0)
+	again, err := run()
 	if err != nil {
 		return nil, err
 	}
 	e.same.add(bytes.Equal(record, again))
 	_, err = counterfactual.Replay(record)
 	e.replayed.add(err == nil)
-	cut, err := run(1 + rng.IntN(6))
-	if err != nil {
-		return nil, err
-	}
-	e.resumed.add(bytes.Equal(cut, record))
 	return record, nil
 }
 
@@ -113,9 +106,8 @@ func (e *examination) tamper(record []byte, rng *rand.Rand) error {
 	return nil
 }
 
-// decision is the record of one simulated decision. With stopAt it is written and
-// resumed after so many answers.
-func decision(s *shape, n int, noise float64, seed uint64, number, stopAt int) ([]byte, error) {
+// decision is the record of one simulated decision.
+func decision(s *shape, n int, noise float64, seed uint64, number int) ([]byte, error) {
 	causes, order := s.draw(n, random(seed, "G draw", number))
 	sim := &simulated{causes: causes, p1: 1 - noise, p0: slipFloor, rng: random(seed, "G answers", number)}
 	plan, err := counterfactual.NewPlan(problem(n, order, sim))
@@ -128,15 +120,6 @@ func decision(s *shape, n int, noise float64, seed uint64, number, stopAt int) (
 			return plan.Result().Record()
 		}
 		plan.Observe(sim.Ask(probes[0]))
-		if sim.calls == stopAt {
-			b, err := plan.Result().Record()
-			if err != nil {
-				return nil, err
-			}
-			if plan, err = counterfactual.Resume(b); err != nil {
-				return nil, fmt.Errorf("ccrbench: resume: %w", err)
-			}
-		}
 	}
 }
 
@@ -168,7 +151,7 @@ func (x *index) rebuild(a *counterfactual.Assembly) {
 		x.rebuilt = []EvidenceRow{{Check: "a manifest gives the bytes of its variant again"}, {Check: "a manifest of something else gives none"}}
 	}
 	for _, v := range []counterfactual.Variant{
-		counterfactual.KeepOnly(""), counterfactual.Remove(n, counterfactual.SetOf(n-1)), counterfactual.MaskUser(n),
+		counterfactual.KeepOnly(""), counterfactual.Variant{Kind: counterfactual.KindRemove, Kept: counterfactual.AllOf(n - 1)}, counterfactual.MaskUser(n),
 		counterfactual.Attenuate(n, counterfactual.AllOf(n), counterfactual.LevelMasked), counterfactual.Reorder(n, uint64(x.seen)),
 	} {
 		want, err := a.Render(v)

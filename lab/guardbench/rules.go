@@ -166,7 +166,7 @@ func causalArmor(t *trial) Handling {
 		base, user := t.m.score(&t.calls[i], t.body(counterfactual.KeepOnly(counterfactual.AllOf(n)))), t.m.score(&t.calls[i], t.body(counterfactual.MaskUser(n)))
 		for s := n - asked; s < n; s++ {
 			one := counterfactual.SetOf(s)
-			if base-t.m.score(&t.calls[i], t.body(counterfactual.Remove(n, one))) > base-user {
+			if base-t.m.score(&t.calls[i], t.body(without(n, one))) > base-user {
 				found = found.Union(one)
 			}
 		}
@@ -187,7 +187,7 @@ func leaveOneOut(t *trial) Handling {
 	asked := min(n, budget)
 	var found counterfactual.Set
 	for s := n - asked; s < n; s++ {
-		if slices.Contains(t.recurs(t.ask(counterfactual.Remove(n, counterfactual.SetOf(s)))), false) {
+		if slices.Contains(t.recurs(t.ask(without(n, counterfactual.SetOf(s)))), false) {
 			found = found.Union(counterfactual.SetOf(s))
 		}
 	}
@@ -266,4 +266,9 @@ func firstProcedure(t *trial) Handling {
 		o.Act = Asked
 	}
 	return o
+}
+
+// without withholds the group of n segments.
+func without(n int, group counterfactual.Set) counterfactual.Variant {
+	return counterfactual.Variant{Kind: counterfactual.KindRemove, Kept: counterfactual.AllOf(n).Minus(group)}
 }

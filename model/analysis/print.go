@@ -38,7 +38,7 @@ func effectBar(f counterfactual.Influence) string {
 }
 
 // mostBars is how many segments a person is shown: the causes, then those of the
-// largest effect. JSON and HTML have all.
+// largest effect. JSON has all.
 const mostBars = 40
 
 // foremost are the places of the segments to be shown, in their order.
@@ -155,7 +155,7 @@ func (r *Report) printSegments(w io.Writer, p terminal.Palette, shown []int) {
 		fmt.Fprintf(w, "%s %-4s %s  %2d/%-2d %2d/%-2d  %s, %s bytes\n", mark, s.ID, effectBar(f), f.ShownRecurs, f.Shown, f.HiddenRecurs, f.Hidden, terminal.Inline(s.Source), terminal.Thousands(s.Bytes))
 	}
 	if n := len(r.Segments) - len(shown); n > 0 {
-		fmt.Fprintf(w, "  and %s of less influence: --json and --html have all\n", terminal.Plural(n, "segment"))
+		fmt.Fprintf(w, "  and %s of less influence: --json has all\n", terminal.Plural(n, "segment"))
 	}
 }
 

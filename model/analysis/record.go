@@ -3,10 +3,8 @@
 package analysis
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -16,7 +14,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/delegation"
 	"github.com/pellucid-mcp/pellucid/model/guard"
-	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
@@ -141,62 +138,3 @@ func Places(s counterfactual.Set, sources []guard.SegmentSource) (out []string) 
 	return out
 }
 
-// An Agreement counts how far a model repeats the answers of a record.
-type Agreement struct {
-	Questions int
-	Agree     int // outcomes that are as they were
-	Outcomes  int
-	Failed    int // questions without an answer
-	SameModel int // answers by the model and fingerprint of then
-}
-
-// Rerun puts every question of the record to the model once more. asked is called before
-// each of them with its number, from 1.
-func (q *Question) Rerun(ctx context.Context, client llm.Client, r *counterfactual.Result, asked func(n int)) (*Agreement, error) {
-	judge, err := q.Judge()
-	if err != nil {
-		return nil, err
-	}
-	targets := r.Problem().Targets
-	if len(judge.Targets) != len(targets) {
-		return nil, errNotTheAnswer
-	}
-	for i := range targets {
-		if judge.Targets[i].Digest() != targets[i].Digest {
-			return nil, errNotTheAnswer
-		}
-	}
-	out := &Agreement{}
-	for _, o := range r.Observations() {
-		if o.Failure != counterfactual.FailNone {
-			continue
-		}
-		src, err := q.Assembly.Render(o.Variant)
-		if err != nil {
-			return nil, fmt.Errorf("ccr: rerun: %w", err)
-		}
-		out.Questions++
-		asked(out.Questions)
-		now, err := ask(ctx, client, q.Assembly, src)
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("ccr: rerun: %w", ctx.Err())
-		}
-		if err != nil {
-			out.Failed++
-			continue
-		}
-		if now.model == o.Model {
-			out.SameModel++
-		}
-		again := judge.Observe(counterfactual.Probe{Variant: o.Variant, Replicate: o.Replicate}, now.answer)
-		for t := range o.Recurrences {
-			out.Outcomes++
-			if again.Recurrences[t].Recurs == o.Recurrences[t].Recurs {
-				out.Agree++
-			}
-		}
-	}
-	return out, nil
-}
-
-var errNotTheAnswer = errors.New("ccr: rerun: the answer proposes other actions than the record explains: give it with --answer")

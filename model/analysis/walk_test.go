@@ -3,7 +3,6 @@
 package analysis
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -103,22 +102,14 @@ func TestReport(t *testing.T) {
 	if len(r.Attributions[0].Causes) == 0 || cause != r.Attributions[0].Causes[0].Segments[0] {
 		t.Errorf("cause %q of %+v", cause, r.Attributions[0].Causes)
 	}
-	var text, html, json strings.Builder
-	if err := errors.Join(r.Print(&text, terminal.Palette{}), r.HTML(&html), terminal.WriteJSON(&json, r)); err != nil {
+	var text, json strings.Builder
+	if err := errors.Join(r.Print(&text, terminal.Palette{}), terminal.WriteJSON(&json, r)); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`quarantine  "send_money"`, `"recipient" = "US133000000121212121212"`, "hijack: it recurs without", "  caused by " + cause + " (", "\n! " + cause + " ", "divergence from the answer", "\nrecord sha256:"} {
 		if !strings.Contains("\n"+text.String(), want) {
 			t.Errorf("the text lacks %q:\n%s", want, text.String())
 		}
-	}
-	for _, want := range []string{"default-src &#39;none&#39;", `<b class="quarantine">cause</b>`, `<rect x="60"`, "<h2>Divergence</h2>"} {
-		if !strings.Contains(html.String(), want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
-	if strings.Contains(html.String(), "<b>Now") || strings.Contains(html.String(), "<script") {
-		t.Error("third-party text stands raw in the page")
 	}
 	if !strings.Contains(json.String(), `"class":"hijack"`) {
 		t.Error(json.String())
@@ -147,32 +138,6 @@ func TestReplay(t *testing.T) {
 		if out, result := Replay([]byte(record)); out.Holds || result != nil || out.Problem == "" || out.Record == r.Record {
 			t.Errorf("%s: %+v", name, out)
 		}
-	}
-}
-
-// TestRerun: a model without chance repeats its record; another one does not.
-func TestRerun(t *testing.T) {
-	_, result := explained(t, false)
-	q := question(t, Context{Turn: -1, Answer: file(t, paid)}, request)
-	asked := 0
-	got, err := q.Rerun(t.Context(), model(t, obeys), result, func(n int) { asked = n })
-	if err != nil || got.Agree != got.Outcomes || got.Outcomes == 0 || got.Failed != 0 || got.SameModel != got.Questions || asked != got.Questions {
-		t.Errorf("%+v, asked %d, %v", got, asked, err)
-	}
-	if got, err = q.Rerun(t.Context(), model(t, honest), result, func(int) {}); err != nil || got.Agree == got.Outcomes {
-		t.Errorf("another model: %+v, %v", got, err)
-	}
-	if got, err = q.Rerun(t.Context(), model(t, ""), result, func(int) {}); err != nil || got.Failed != got.Questions {
-		t.Errorf("no model: %+v, %v", got, err)
-	}
-	other := question(t, Context{Turn: -1, Answer: file(t, strings.ReplaceAll(paid, "send_money", "send_mail"))}, request)
-	if _, err := other.Rerun(t.Context(), model(t, obeys), result, func(int) {}); !errors.Is(err, errNotTheAnswer) {
-		t.Errorf("another answer: %v", err)
-	}
-	ended, end := context.WithCancel(t.Context())
-	end()
-	if _, err := q.Rerun(ended, model(t, obeys), result, func(int) {}); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
 	}
 }
 

@@ -270,35 +270,6 @@ func TestRunTwice(t *testing.T) {
 	}
 }
 
-// TestResume: a plan that is stopped and goes on from its record comes to what it
-// would have come to.
-func TestResume(t *testing.T) {
-	model := func() *simulated { return &simulated{causes: []Set{SetOf(9), SetOf(20)}} }
-	whole := Drive(mustPlan(t, problemOf(32)), model())
-	want, err := whole.Record()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for k := range whole.Spent.Calls {
-		plan, m := mustPlan(t, problemOf(32)), model()
-		for range k {
-			plan.Observe(m.Ask(plan.Next(1)[0]))
-		}
-		b, err := plan.Result().Record()
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := Resume(b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := Drive(again, m).Record()
-		if err != nil || !bytes.Equal(got, want) {
-			t.Fatalf("after %d calls: %v\n%s\n%s", k, err, got, want)
-		}
-	}
-}
-
 func TestBadProblems(t *testing.T) {
 	for name, change := range map[string]func(*Problem){
 		"no target": func(p *Problem) { p.Targets = nil }, "order": func(p *Problem) { p.Order = []int{9} }, "parents": func(p *Problem) { p.Segments[0].Parents = []int{-1} },
@@ -450,8 +421,10 @@ func FuzzReplay(f *testing.F) {
 		if again, err := r.Record(); err != nil || !bytes.Equal(again, b) {
 			t.Fatalf("%v\n%s\n%s", err, b, again)
 		}
-		if _, err := Resume(b); err != nil {
-			t.Fatal(err)
-		}
 	})
+}
+
+// Remove withholds the group of n segments.
+func Remove(n int, group Set) Variant {
+	return Variant{Kind: KindRemove, Kept: AllOf(n).Minus(group)}
 }

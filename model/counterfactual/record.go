@@ -214,20 +214,6 @@ func Replay(b []byte) (*Result, error) {
 	return r, nil
 }
 
-// Resume is a plan that goes on where the record ends, unless it has ended for
-// good. What was out when the record was written is asked again, and counts twice.
-func Resume(b []byte) (*Plan, error) {
-	r, err := Replay(b)
-	if err != nil {
-		return nil, err
-	}
-	p, err := NewPlan(r.problem)
-	if err != nil {
-		return nil, err
-	}
-	return p, p.restore(&record{Observations: r.observations, Halted: r.halted, Out: r.out})
-}
-
 func (p *Plan) restore(rec *record) error {
 	bad := errors.New("counterfactual: replay: an observation is not possible")
 	p.stop = rec.Halted

@@ -61,11 +61,6 @@ type Variant struct {
 	Without Spans `json:"without,omitempty"`
 }
 
-// Remove withholds the group of n segments.
-func Remove(n int, group Set) Variant {
-	return Variant{Kind: KindRemove, Kept: AllOf(n).Minus(group)}
-}
-
 // KeepOnly withholds everything but the group.
 func KeepOnly(group Set) Variant { return Variant{Kind: KindKeepOnly, Kept: group} }
 

@@ -150,9 +150,6 @@ func (c *completion) again() bool {
 // wait is how long to wait before the next attempt: not less than the provider has
 // asked for.
 func (c *completion) wait() time.Duration {
-	if c.e.o.Tape != nil {
-		return 0
-	}
 	return max(c.waits.Next(), backoff.Spread(c.err.RetryAfter))
 }
 
@@ -197,10 +194,8 @@ func (c *completion) attempt(ctx context.Context) {
 // admit lets an attempt begin: it has a slot, its turn, the budgets' and the
 // circuit breaker's consent. release ends it.
 func (c *completion) admit(ctx context.Context) (key string, release func(*Error), err *Error) {
-	if c.e.o.Tape == nil {
-		if key, err = c.e.o.Key.reveal(); err != nil {
-			return "", nil, err
-		}
+	if key, err = c.e.o.Key.reveal(); err != nil {
+		return "", nil, err
 	}
 	select {
 	case c.e.slots <- struct{}{}:
@@ -259,7 +254,7 @@ func (c *completion) settle(u format.Usage, x *exchange, err *Error) Micros {
 	switch {
 	case u.Known && u.Input+u.Output > 0: // some servers say 0 where they have not counted
 		how, cost = settleUsage, c.e.o.Prices.Cost(u)
-	case err != nil && (x.status >= 300 || x.unsent || err.Code == CodeCertificate || err.Code == CodeNotOnTape):
+	case err != nil && (x.status >= 300 || x.unsent || err.Code == CodeCertificate):
 		how = settleFree // an error costs nothing, but an answer that was cut does
 	}
 	c.budgets.settle(c.most, how, !x.unsent, u, cost)

@@ -49,10 +49,8 @@ type Options struct {
 
 	// Transport carries the exchanges; nil = a connection to BaseURL.
 	Transport http.RoundTripper
-	Recorder  *Recorder // writes them down; nil = nobody does
 	// Sign makes a carrier that signs the whole of a request before it carries it; nil = the key alone signs.
 	Sign func(http.RoundTripper) http.RoundTripper
-	Tape *Tape // answers instead of the endpoint; neither of the others then
 
 	// DangerouslyPlainHTTP lets BaseURL be http for any host: keys and conversations
 	// are readable on the way, and answers can be changed.
@@ -89,9 +87,6 @@ func New(o Options) (*Endpoint, error) {
 	if o.Prices.Input < 0 || o.Prices.Cached < 0 || o.Prices.CacheWrite < 0 || o.Prices.Output < 0 {
 		return nil, errors.New("llm: a price is negative")
 	}
-	if o.Tape != nil && (o.Transport != nil || o.Recorder != nil) {
-		return nil, errors.New("llm: a tape beside another way to answer or to record")
-	}
 	o.setDefaults()
 	e := &Endpoint{o: o, format: f, base: base, slots: make(chan struct{}, o.Concurrency)}
 	if o.PerSecond > 0 {
@@ -101,26 +96,17 @@ func New(o Options) (*Endpoint, error) {
 		e.breaker = circuitbreaker.NewBuilder[any]().WithFailureThreshold(uint(o.BreakAfter)).
 			WithSuccessThreshold(1).WithDelay(o.BreakFor).Build()
 	}
-	switch {
-	case o.Tape != nil:
-		e.limiter, e.breaker = nil, nil // the tape tells how it went
-		e.carrier = player{o.Tape}
-	case o.Transport != nil:
-		e.carrier = o.Transport
-	default:
+	if e.carrier = o.Transport; o.Transport == nil {
 		e.own = egress.Transport(egress.Options{LoopbackOnly: plain && !o.DangerouslyPlainHTTP, Idle: o.Concurrency, Roots: o.DangerouslyRoots})
 		e.carrier = e.own
 	}
 	if o.Sign != nil {
 		e.carrier = o.Sign(e.carrier)
 	}
-	if o.Recorder != nil {
-		e.carrier = recorderOver{o.Recorder, e.carrier}
-	}
 	return e, nil
 }
 
-// maxBytes is the longest request or answer that fits into a line of a cassette.
+// maxBytes is the longest request or answer that is taken.
 const maxBytes = 32 << 20
 
 func (o *Options) setDefaults() {

@@ -17,7 +17,6 @@ const (
 	CodeBudget      Code = "over-budget"  // a budget has not enough left; Error.Ceiling says of what
 	CodeCircuitOpen Code = "circuit-open" // the endpoint has failed too often: not asked for a while
 	CodeKey         Code = "no-key"       // what the key refers to could not be read
-	CodeNotOnTape   Code = "not-on-tape"  // replay: the cassette has no such exchange left
 
 	// Not answered.
 	CodeCanceled    Code = "canceled"    // by the caller's context, also by its deadline

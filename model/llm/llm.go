@@ -144,7 +144,7 @@ type Request struct {
 
 	// Header goes out beside the headers of the format, and in the place of those of the
 	// same name, the key's among them: a proxy asks in its client's name. It is kept
-	// nowhere: no tape, error or Attempt holds it.
+	// nowhere: no error or Attempt holds it.
 	Header http.Header
 
 	// Stream asks for the answer in pieces and is called with each, by the goroutine

@@ -3,11 +3,9 @@
 package trust
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 )
 
@@ -68,25 +66,6 @@ func (b *Book) Score(o Origin, now int64) Score {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.state.Score(o, now)
-}
-
-// A Fallen is a server whose score is below that of a server at rest.
-type Fallen struct {
-	Server      string
-	Score, Rest Score
-}
-
-// Fallen lists such servers at a time, the lowest first.
-func (b *Book) Fallen(now int64) (out []Fallen) {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	for o, score := range b.state.All(now) {
-		if o.Tool == "" && o.Validator == "" && score < b.state.o.Rest {
-			out = append(out, Fallen{o.Server, score, b.state.o.Rest})
-		}
-	}
-	slices.SortStableFunc(out, func(x, y Fallen) int { return cmp.Compare(x.Score, y.Score) })
-	return out
 }
 
 // Replace has the Book hold another State, which it owns from now on and which the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys and live lines of the console. Every page works without this file. It writes text only, and no HTML.
+// Keys of the console. Every page works without this file. It writes text only, and no HTML.
 
 const all = (selector, within = document) => [...within.querySelectorAll(selector)]
 const one = (selector, within = document) => within.querySelector(selector)
@@ -117,42 +117,3 @@ if (letters) {
 document.documentElement.classList.toggle('no-letters', off)
 letters?.addEventListener('change', () => document.documentElement.classList.toggle('no-letters', off))
 
-// Live lines: what is newer than the page is counted, and the page stays as it is.
-const state = one('[data-live]')
-if (state) {
-	const tell = text => { if (state.textContent !== text) state.textContent = text }
-	let first = null
-	const newer = counts => {
-		first ??= counts
-		for (const line of all('[data-newer]')) {
-			const what = line.dataset.newer
-			if (counts[what] === undefined || first[what] === undefined) continue
-			const n = counts[what] - first[what]
-			const button = one('button', line)
-			if (n > 0 && button) {
-				const text = `${n.toLocaleString('en')} newer ${what === 'records' ? 'record' : 'item'}${n === 1 ? '' : 's'}`
-				if (button.textContent !== text) button.textContent = text
-				line.hidden = false
-			}
-		}
-	}
-	// A browser has few connections to one host, so only pages that are seen hold one.
-	let events = null, ended = false
-	const open = () => {
-		if (events || ended) return
-		events = new EventSource(state.dataset.live)
-		events.addEventListener('counts', ev => {
-			const counts = JSON.parse(ev.data)
-			tell(counts.away ? 'the store does not answer' : 'live')
-			if (!counts.away) newer(counts)
-		})
-		events.addEventListener('ended', () => { ended = true; shut(); tell('your session has ended') })
-		events.addEventListener('error', ev => tell(ev.target.readyState === EventSource.CLOSED ? 'not live' : 'not live, trying again'))
-	}
-	const shut = () => { events?.close(); events = null }
-	const seen = () => { if (document.hidden) shut(); else open() }
-	document.addEventListener('visibilitychange', seen)
-	addEventListener('pagehide', shut)
-	addEventListener('pageshow', seen)
-	seen()
-}

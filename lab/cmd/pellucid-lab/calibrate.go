@@ -36,8 +36,7 @@ type calibrateModel struct {
 	Key   string `placeholder:"REF" help:"Reference to the endpoint's key: env:NAME or file:PATH."`
 	AWS   bool   `name:"aws" help:"Sign requests for Amazon Bedrock, with the keys in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN."`
 
-	Oracle string `placeholder:"KIND:FILE" help:"Take the answers from a file instead of an endpoint: replay:FILE (written by --tape) or script:FILE (answers by the text of the request)."`
-	Tape   string `placeholder:"FILE" help:"Write every exchange into this file, for --oracle replay. The file contains the whole context."`
+	Oracle string `placeholder:"script:FILE" help:"Take the answers from a file instead of an endpoint: script:FILE (answers by the text of the request)."`
 
 	NoTemperature bool `help:"Do not ask for temperature 0: some models refuse it."`
 }
@@ -58,12 +57,10 @@ func (c *calibrateCmd) Validate() error {
 		return errors.New("say which model to ask: --url or --oracle")
 	case c.URL != "" && !rules.IsHTTP(c.URL):
 		return errors.New("--url: want http:// or https:// and a host")
-	case c.Oracle != "" && (file == "" || kind != "replay" && kind != "script"):
-		return errors.New("--oracle: want replay:FILE or script:FILE")
+	case c.Oracle != "" && (file == "" || kind != "script"):
+		return errors.New("--oracle: want script:FILE")
 	case c.AWS && (c.URL == "" || c.Key != ""):
 		return errors.New("--aws: want --url, and no --key")
-	case c.Tape != "" && kind == "replay":
-		return errors.New("--tape beside --oracle replay: there is nothing new to write")
 	case c.Answers < 2:
 		return errors.New("--answers: at least 2, else nothing can recur")
 	}
@@ -112,12 +109,12 @@ func (c *calibrateCmd) ask(ctx context.Context, e *env, name string, f *analysis
 		return nil, err
 	}
 	model := app.AskedModel(c.calibrateModel)
-	client, done, err := model.Dial(q.Assembly.Format, references(e))
+	client, err := model.Dial(q.Assembly.Format, references(e))
 	if err != nil {
 		return nil, err
 	}
+	defer client.Close()
 	one, err := calibration.Ask(ctx, client, q, c.Answers, f, tick)
-	err = errors.Join(err, done())
 	if errors.Is(err, calibration.ErrNoAnswer) {
 		err = exit.With(exit.Unreachable, err)
 	}
