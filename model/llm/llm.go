@@ -7,8 +7,6 @@
 // observer sees every retry, every wait and every cost. What a model or its provider
 // says is third-party text: it stands in a Response and in Bytes, never in an error.
 //
-// testdata/example.cassette is a cassette, of version 0.1 of this format.
-//
 // # Wire formats
 //
 //   - openai-chat: POST BASE/chat/completions; key in Authorization: Bearer; seed: yes; fingerprint: system_fingerprint
@@ -36,7 +34,7 @@
 // Embeddings (POST BASE/embeddings of OpenAI's interface, with the key as for openai-chat) have requests of
 // one text, {"model":…,"input":[…],"encoding_format":"float"}. The text is cut at 8 KiB. The answer has to hold
 // exactly one vector, of 1 to 16,384 numbers that are not all 0. Vectors are kept by the digest of their text, at most
-// 1,024. Attempts, budgets and the cassette are as below.
+// 1,024. Attempts and budgets are as below.
 //
 // # Attempts
 //
@@ -59,35 +57,6 @@
 //
 // Afterwards the usage that the provider states is charged, cached input at its own price. Where it states none, or
 // one that contradicts itself, all that was set aside is charged. An answer of an error costs a call and no tokens.
-//
-// # Cassette
-//
-// A text of ASCII. Every line, the last one too, ends with a line feed. The first is
-//
-//	{"cassette":"pellucid-llm","version":1}
-//
-// and every further one an exchange, failed attempts included, in the order in which they ended: a strict JSON object
-// with these members, and no others.
-//
-//   - key: SHA-256, in hex, of path, a line feed, and the request
-//   - path: as above, without BASE
-//   - request: its bytes as text; or request64, in base64, where they are not UTF-8
-//   - status: of HTTP; 0 where there was no answer
-//   - header: of the answer: Content-Type, Content-Encoding, Retry-After, Retry-After-Ms, if it had them
-//   - answer: like request: as far as it was read
-//   - sum: SHA-256, in hex, of the answer
-//   - end: whole · cut: the connection broke · timeout: given up · stopped: this side had read enough · unreachable, certificate: no exchange
-//
-// All but printable ASCII is escaped, so that no answer hides anything from a person who opens the file. A line has at
-// most 512 MiB, a file 1 GiB.
-//
-// Headers of requests are not kept, and with them no key. Where an answer repeats the key as it is spelled, asterisks
-// of the same number stand for it, in the sum as well. A conversation that holds the key is not sent. A cassette
-// holds the conversations themselves: it is as confidential as they are.
-//
-// Replay is strict. A line that breaks any of this, also by a key or sum that is not right, makes the cassette
-// unreadable. A request is answered by the first line of its key that was not played yet; if no such line is left, the
-// answer is an error and nothing is sent. Nothing is waited for, no key is read, no circuit opens.
 package llm
 
 import (
