@@ -97,12 +97,15 @@ func otherSections(t *testing.T) string {
 	return b.String()
 }
 
-// named lists names of the code, or of tests, that are there.
+// named checks that names of the code, or of tests, are there, and lists the first two.
 func named(t *testing.T, refs []string, tests bool) string {
 	var list []string
 	for _, ref := range refs {
 		checkReference(t, ref, tests)
 		list = append(list, "`"+ref+"`")
+	}
+	if len(list) > 2 {
+		list = append(list[:2], "\u2026")
 	}
 	return cmp.Or(strings.Join(list, ", "), "\u2013")
 }
