@@ -21,12 +21,13 @@ import (
 var weights = []struct {
 	of     string
 	most   int
-	weight func(testing.TB) int
+	weight func(*testing.T) int
 }{
-	{"code lines linked into the program", 123_000, linkedLines},
-	{"properties in the schema of the configuration", 420, schemaProperties},
-	{"verbs", 50, func(t testing.TB) int { return helpLines(t, `(?m)^  [a-z]+(?: [a-z]+)*  +\S`, "help", "all") }},
-	{"flags of wrap", 15, func(t testing.TB) int { return helpLines(t, `(?m)^ +(?:-\w, +)?--(?:[^h]|h[^e])`, "wrap", "--help") }},
+	{"code lines linked into the program", 129_500, linkedLines},
+	{"properties in the schema of the configuration", 380, schemaProperties},
+	{"verbs", 50, func(t *testing.T) int { return helpLines(t, `(?m)^  [a-z]+(?: [a-z]+)*  +\S`, "help", "all") }},
+	{"flags of wrap", 15, func(t *testing.T) int { return helpLines(t, `(?m)^ +(?:-\w, +)?--(?:[^h]|h[^e])`, "wrap", "--help") }},
+	{"kilobytes of Markdown", 480, markdown},
 }
 
 func TestWeights(t *testing.T) {
@@ -57,7 +58,7 @@ func TestWeightsCount(t *testing.T) {
 }
 
 // linkedLines counts the code lines of the packages of this module that the program contains.
-func linkedLines(t testing.TB) int {
+func linkedLines(t *testing.T) int {
 	cmd := exec.Command("go", "list", "-deps", "-f", `{{with .Module}}{{if .Main}}{{range $.GoFiles}}{{$.Dir}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`, "./cmd/pellucid")
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64")
@@ -101,7 +102,7 @@ func codeLines(src []byte) int {
 }
 
 // schemaProperties counts the members of each "properties" in the schema, at any depth.
-func schemaProperties(t testing.TB) int {
+func schemaProperties(t *testing.T) int {
 	data, err := os.ReadFile(filepath.Join(root, "docs", "config.schema.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -131,8 +132,19 @@ func propertiesBelow(v any) int {
 	return n
 }
 
+// markdown counts the kilobytes of all pages.
+func markdown(t *testing.T) int {
+	n := 0
+	for _, path := range textFiles(t) {
+		if strings.HasSuffix(path, ".md") {
+			n += len(readFile(t, path))
+		}
+	}
+	return n / 1000
+}
+
 // helpLines counts the lines of the program's own help that match.
-func helpLines(t testing.TB, pattern string, args ...string) int {
+func helpLines(t *testing.T, pattern string, args ...string) int {
 	program := filepath.Join(t.TempDir(), "pellucid")
 	build := exec.Command("go", "build", "-o", program, "./cmd/pellucid")
 	build.Dir = root
