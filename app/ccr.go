@@ -111,7 +111,7 @@ func (m *AskedModel) offline(o *llm.Options) error {
 // OpenEmbedder opens an endpoint for embeddings, for so many texts. The caller closes it.
 func OpenEmbedder(url, model, key string, texts int, secret func(ref string) (string, error)) (*llm.Embedder, error) {
 	o := llm.Options{BaseURL: url, Model: model, Timeout: 10 * time.Second, Retries: 1,
-		Budgets: []*llm.Budget{llm.NewBudget(llm.Limits{Calls: 2 * int64(texts), Tokens: llm.Unlimited, Cost: llm.Unlimited})}}
+		Budgets: []*llm.Budget{llm.NewBudget(llm.Limits{Calls: 2 * int64(texts), Tokens: llm.Unlimited})}}
 	if key != "" {
 		secret, err := secret(key)
 		if err != nil {

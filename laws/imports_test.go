@@ -110,7 +110,7 @@ grounding/conform:   text/finding text/strictjson text/ucd platform/terminal gro
 model/interval:
 model/format:             text/eventstream text/strictjson
 model/counterfactual:     text/frame text/ucd text/strictjson model/format
-model/llm:                text/eventstream text/finding text/strictjson model/format platform/backoff platform/egress github.com/failsafe-go golang.org/x/time
+model/llm:                text/eventstream text/finding text/strictjson model/format platform/backoff platform/egress github.com/failsafe-go
 model/llm/llmtest:        text/strictjson platform/sigv4 model/format model/llm
 model/counterfactual/run: text/strictjson model/format model/counterfactual model/llm
 model/delegation:         text/frame text/strictjson model/counterfactual
@@ -145,7 +145,7 @@ boundary/reviewer:             model/llm boundary/rules boundary/surface
 boundary/plug:                 text/finding text/frame text/scrub text/strictjson platform/intake boundary/gateway github.com/go-json-experiment/json
 boundary/protect:              text/finding text/jsonc text/strictjson platform/state platform/terminal github.com/pelletier/go-toml/v2 go.yaml.in/yaml/v3
 boundary/preflight:            text/finding text/strictjson platform/build platform/child platform/terminal mcp/wire boundary/classify boundary/descriptions boundary/fleet boundary/pinview boundary/protect boundary/reviewer boundary/rules boundary/surface
-boundary/meter:                text/finding text/scrub text/frame platform/backoff mcp/mcpmsg boundary/policy boundary/classify boundary/gateway go.opentelemetry.io/otel github.com/prometheus
+boundary/meter:                text/finding text/scrub text/frame mcp/mcpmsg boundary/policy boundary/classify boundary/gateway go.opentelemetry.io/otel github.com/prometheus
 
 # storage: keeps state in SQLite or Postgres, behind interfaces that the packages above define
 storage: text/finding platform/backoff mcp/session record/captures record/conversation record/hold record/ledger record/sequence record/index grounding/attest grounding/consensus grounding/ground boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text platform/lease platform/signin record/webhook
@@ -159,7 +159,7 @@ app/audit:   text/finding text/frame platform/backoff platform/state platform/te
 app/explain: text/finding text/frame platform/state platform/terminal record/hold record/ledger record/review record/sequence record/standing boundary/gateway boundary/surface storage app/audit app/install
 app/backtest: text/finding platform/capture platform/terminal record/captures record/ledger record/sequence record/standing record/trust boundary/policy boundary/policy/expr boundary/rules storage app/install
 app/console/marked: text/scrub text/ucd
-app/console: platform/capture record/captures record/review boundary/fleet boundary/meter boundary/policy boundary/gateway boundary/rules boundary/surface boundary/pinview record/trust app/explain text/finding text/frame platform/auth platform/signin platform/terminal record/hold record/index record/ledger record/sequence grounding/ground storage grounding/attest grounding/consensus text/scrub text/href text/ucd app/console/marked github.com/go-json-experiment/json github.com/coreos/go-oidc/v3 golang.org/x/oauth2 golang.org/x/time model/counterfactual model/guard
+app/console: platform/capture record/captures record/review boundary/fleet boundary/policy boundary/gateway boundary/rules boundary/surface boundary/pinview app/explain text/finding text/frame platform/auth platform/signin platform/terminal record/hold record/index record/ledger record/sequence storage text/scrub text/ucd app/console/marked github.com/coreos/go-oidc/v3 golang.org/x/oauth2 golang.org/x/time model/counterfactual model/guard
 app/guardreport: platform/state platform/terminal record/ledger record/sequence model/delegation model/guard model/analysis storage model/interval app/install
 app:         text/finding text/strictjson text/frame platform/backoff platform/capture platform/child platform/keyring platform/intake platform/login platform/loopback platform/sigv4 platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era mcp/session record/captures record/conversation record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/demonstration grounding/ground grounding/validator grounding/ingest model/format model/counterfactual model/delegation model/llm model/guard model/analysis boundary/classify boundary/policy boundary/policy/values boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/descriptions boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/audit app/explain app/exit app/install platform/peer platform/lease record/webhook mcp/forward platform/egress platform/signin app/console
 app/apptest: platform/logtest boundary/rules app github.com/modelcontextprotocol/go-sdk

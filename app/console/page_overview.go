@@ -28,12 +28,6 @@ type overviewView struct {
 
 func (overviewView) template() string { return "overview" }
 
-type spanView struct {
-	Name Own
-	To   Path
-	Here bool
-}
-
 // A waitView is a number of things that wait for a person.
 type waitView struct {
 	N    Own // "–": not known

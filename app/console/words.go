@@ -40,17 +40,6 @@ func pathTo(path string, query ...string) Path {
 	return Path(p)
 }
 
-// numbered is a name of something on a page.
-func numbered(name Own, n int) Own { return name + Own(strconv.Itoa(n)) }
-
-// anchor is the place of something on the same page; 0: it has no number.
-func anchor(name Own, n int) Path {
-	if n == 0 {
-		return Path("#" + name)
-	}
-	return Path("#" + numbered(name, n))
-}
-
 // segment encodes one segment of a path.
 func segment(s string) string { return url.PathEscape(s) }
 
@@ -119,17 +108,6 @@ func lasts(d time.Duration) Own {
 		return Own(strings.TrimSuffix(fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60), " 0 min"))
 	}
 	return counted(int64(d.Hours()/24), "day")
-}
-
-// within is a duration that is not exceeded, to two digits.
-func within(d time.Duration) Own {
-	switch ms := float64(d) / float64(time.Millisecond); {
-	case ms < 10:
-		return Own(fmt.Sprintf("%.1f ms", ms))
-	case d < time.Second:
-		return Own(fmt.Sprintf("%.0f ms", ms))
-	}
-	return Own(fmt.Sprintf("%.1f s", d.Seconds()))
 }
 
 // codeName is the name of a code of the closed list; another one is "other".
@@ -238,9 +216,6 @@ func queuePath(path string, v url.Values) Path {
 	}
 	return Path(Base + path + "?" + v.Encode())
 }
-
-// percent is a share of 1 as a person reads it.
-func percent(f float64) string { return strconv.Itoa(int(f*100+.5)) + " %" }
 
 // maxListed bounds the places that segmentList names.
 const maxListed = 20

@@ -42,7 +42,7 @@ func (v *Model) Close() { v.endpoint.Close() }
 // that no server uses up the budget of another.
 func (v *Model) Review(server, transport string) *surface.Review {
 	out := &surface.Review{
-		Reviewer: &asked{v.endpoint, llm.NewBudget(llm.Limits{Calls: llm.Unlimited, Tokens: int64(v.of.Tokens), Cost: llm.Unlimited})},
+		Reviewer: &asked{v.endpoint, llm.NewBudget(llm.Limits{Calls: llm.Unlimited, Tokens: int64(v.of.Tokens)})},
 		// The model comes last: the others hold no space, so that no two are one.
 		Model:     strings.Join([]string{v.of.Provider(), v.of.URL, v.of.Model}, " "),
 		Transport: transport, Cache: v.cache,

@@ -137,4 +137,3 @@ func Places(s counterfactual.Set, sources []guard.SegmentSource) (out []string) 
 	}
 	return out
 }
-

@@ -250,7 +250,7 @@ func (d *decider) test(ctx context.Context, assembly *counterfactual.Assembly, a
 	o := &d.g.o
 	base := cmp.Or(a.input+a.output, int64(len(d.x.body)+2)/3)
 	d.spent = &spending{g: d.g, x: d.x, input: a.input, answer: min(max(2*a.output, minAnswer), maxAnswer),
-		budget: llm.NewBudget(llm.Limits{Calls: int64(o.Calls + more*(len(d.calls)-1)), Tokens: max(o.TokenFactor*base, o.MinTokens), Cost: llm.Unlimited})}
+		budget: llm.NewBudget(llm.Limits{Calls: int64(o.Calls + more*(len(d.calls)-1)), Tokens: max(o.TokenFactor*base, o.MinTokens)})}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(o.Millis)*time.Millisecond)
 	defer cancel()
 	d.out.reason, d.out.response, d.out.act = reasonFound, delegation.Pass, refused

@@ -149,7 +149,7 @@ func (g *Guard) planAhead(x *exchange) (released <-chan struct{}) {
 		if !ok || ctx.Err() != nil {
 			return
 		}
-		budget := llm.NewBudget(llm.Limits{Calls: 2, Tokens: llm.Unlimited, Cost: llm.Unlimited})
+		budget := llm.NewBudget(llm.Limits{Calls: 2, Tokens: llm.Unlimited})
 		(&asker{spending: &spending{g: g, x: small, budget: budget}}).Plan(ctx, q)
 	})
 	return done

@@ -38,7 +38,6 @@ type Attempt struct {
 	Code     Code // "" if there is a Response
 
 	usage format.Usage
-	cost  Micros // of Usage; 0 if that is not known
 
 	model, Fingerprint string
 	Request, Answer    Bytes // Answer: as far as it came

@@ -4,72 +4,10 @@ package llm
 
 import (
 	"math"
-	"math/bits"
 	"sync"
 
 	"github.com/pellucid-mcp/pellucid/model/format"
 )
-
-// Micros is an amount of money in millionths of a unit of the operator's currency.
-type Micros int64
-
-// Prices are what a provider charges for a million tokens. The zero Prices charge
-// nothing: then a ceiling of cost is not enforced by this package.
-type Prices struct {
-	Input      Micros
-	Cached     Micros // of input read from the prompt cache; 0 = as Input
-	CacheWrite Micros // of input written to it; 0 = as Input
-	Output     Micros
-}
-
-// Cost is the price of u, rounded up.
-func (p Prices) Cost(u format.Usage) Micros {
-	cached, write := p.Cached, p.CacheWrite
-	if cached == 0 {
-		cached = p.Input
-	}
-	if write == 0 {
-		write = p.Input
-	}
-	plain := max(u.Input-u.Cached-u.CacheWrite, 0)
-	var sum total
-	sum.add(plain, p.Input)
-	sum.add(u.Cached, cached)
-	sum.add(u.CacheWrite, write)
-	sum.add(u.Output, p.Output)
-	return sum.perMillion()
-}
-
-// atMost is the highest cost of input and output tokens.
-func (p Prices) atMost(input, output int64) Micros {
-	var sum total
-	sum.add(input, max(p.Input, p.Cached, p.CacheWrite))
-	sum.add(output, p.Output)
-	return sum.perMillion()
-}
-
-// A total is a sum of products in 128 bits, so that no price and no count of a
-// hostile provider overflows it.
-type total struct{ hi, lo uint64 }
-
-func (t *total) add(tokens int64, price Micros) {
-	hi, lo := bits.Mul64(uint64(max(tokens, 0)), uint64(max(price, 0)))
-	var carry uint64
-	t.lo, carry = bits.Add64(t.lo, lo, 0)
-	t.hi, _ = bits.Add64(t.hi, hi, carry)
-}
-
-func (t *total) perMillion() Micros {
-	const million = 1_000_000
-	if t.hi >= million/2 {
-		return math.MaxInt64
-	}
-	q, r := bits.Div64(t.hi, t.lo, million)
-	if r > 0 {
-		q++
-	}
-	return Micros(min(q, math.MaxInt64))
-}
 
 // A Ceiling names one of the Limits.
 type Ceiling string
@@ -78,7 +16,6 @@ type Ceiling string
 const (
 	CeilingCalls  Ceiling = "calls"
 	CeilingTokens Ceiling = "tokens"
-	CeilingCost   Ceiling = "cost"
 )
 
 // Limits are the ceilings of a Budget. 0 = none at all may be spent; use
@@ -86,7 +23,6 @@ const (
 type Limits struct {
 	Calls  int64 // attempts that reach the wire
 	Tokens int64 // input, cached or not, and output
-	Cost   Micros
 }
 
 // Unlimited is a ceiling that is not reached.
@@ -96,7 +32,6 @@ const Unlimited = math.MaxInt64
 type Spent struct {
 	Calls  int64
 	Tokens int64
-	Cost   Micros
 
 	Usage format.Usage // of all answers whose usage the provider has said; Known if there was one
 	// Guessed counts the attempts that were charged as reserved, since the provider
@@ -121,10 +56,7 @@ type Budget struct {
 }
 
 // A price is what an attempt may cost, or did.
-type price struct {
-	calls, tokens int64
-	cost          Micros
-}
+type price struct{ calls, tokens int64 }
 
 // NewBudget is a budget of which nothing is spent.
 func NewBudget(l Limits) *Budget { return &Budget{limits: l} }
@@ -142,7 +74,7 @@ func (b *Budget) Spent() Spent {
 // Limits are the ceilings.
 func (b *Budget) Limits() Limits {
 	if b == nil {
-		return Limits{Unlimited, Unlimited, Unlimited}
+		return Limits{Unlimited, Unlimited}
 	}
 	return b.limits
 }
@@ -159,12 +91,9 @@ func (b *Budget) reserve(p price) Ceiling {
 		return CeilingCalls
 	case over(b.limits.Tokens, b.spent.Tokens, b.reserved.tokens, p.tokens):
 		return CeilingTokens
-	case over(int64(b.limits.Cost), int64(b.spent.Cost), int64(b.reserved.cost), int64(p.cost)):
-		return CeilingCost
 	}
 	b.reserved.calls += p.calls
 	b.reserved.tokens += p.tokens
-	b.reserved.cost += p.cost
 	return ""
 }
 
@@ -185,7 +114,7 @@ const (
 )
 
 // settle gives back what was reserved as p and charges what was used.
-func (b *Budget) settle(p price, how settlement, sent bool, u format.Usage, cost Micros) {
+func (b *Budget) settle(p price, how settlement, sent bool, u format.Usage) {
 	if b == nil {
 		return
 	}
@@ -193,26 +122,20 @@ func (b *Budget) settle(p price, how settlement, sent bool, u format.Usage, cost
 	defer b.mu.Unlock()
 	b.reserved.calls -= p.calls
 	b.reserved.tokens -= p.tokens
-	b.reserved.cost -= p.cost
 	if sent {
 		b.spent.Calls += p.calls
 	}
 	switch how {
 	case settleGuessed:
 		b.spent.Guessed++
-		b.charge(p.tokens, p.cost)
+		b.spent.Tokens = plus(b.spent.Tokens, p.tokens)
 	case settleUsage:
-		b.charge(u.Input+u.Output, cost)
+		b.spent.Tokens = plus(b.spent.Tokens, u.Input+u.Output)
 		t := &b.spent.Usage
 		t.Known = true
 		t.Input, t.Cached, t.CacheWrite = plus(t.Input, u.Input), plus(t.Cached, u.Cached), plus(t.CacheWrite, u.CacheWrite)
 		t.Output, t.Reasoning = plus(t.Output, u.Output), plus(t.Reasoning, u.Reasoning)
 	}
-}
-
-func (b *Budget) charge(tokens int64, cost Micros) {
-	b.spent.Tokens = plus(b.spent.Tokens, tokens)
-	b.spent.Cost = Micros(plus(int64(b.spent.Cost), int64(cost)))
 }
 
 // plus adds what is not negative, up to the greatest int64.
@@ -229,15 +152,15 @@ type budgets []*Budget
 func (bs budgets) reserve(p price) Ceiling {
 	for i, b := range bs {
 		if c := b.reserve(p); c != "" {
-			bs[:i].settle(p, settleFree, false, format.Usage{}, 0)
+			bs[:i].settle(p, settleFree, false, format.Usage{})
 			return c
 		}
 	}
 	return ""
 }
 
-func (bs budgets) settle(p price, how settlement, sent bool, u format.Usage, cost Micros) {
+func (bs budgets) settle(p price, how settlement, sent bool, u format.Usage) {
 	for _, b := range bs {
-		b.settle(p, how, sent, u, cost)
+		b.settle(p, how, sent, u)
 	}
 }

@@ -4,7 +4,6 @@ package llm_test
 
 import (
 	"errors"
-	"math"
 	"sync"
 	"testing"
 
@@ -15,24 +14,22 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/llm/llmtest"
 )
 
-var unlimited = llm.Limits{Calls: llm.Unlimited, Tokens: llm.Unlimited, Cost: llm.Unlimited}
+var unlimited = llm.Limits{Calls: llm.Unlimited, Tokens: llm.Unlimited}
 
 // TestBudget: each ceiling refuses before anything is sent, and says which it is.
 func TestBudget(t *testing.T) {
 	usage := format.Usage{Known: true, Input: 50, Cached: 20, Output: 10}
-	prices := llm.Prices{Input: 1_000_000, Cached: 100_000, Output: 2_000_000} // a micro a token
 	for _, tt := range []struct {
 		ceiling llm.Ceiling
 		limits  func(*llm.Limits)
 	}{
 		{llm.CeilingCalls, func(l *llm.Limits) { l.Calls = 3 }},
 		{llm.CeilingTokens, func(l *llm.Limits) { l.Tokens = 3*60 + 100 }}, // an attempt sets 160 aside
-		{llm.CeilingCost, func(l *llm.Limits) { l.Cost = 3*52 + 250 }},     // an attempt sets 60+200 aside
 	} {
 		limits := unlimited
 		tt.limits(&limits)
 		b := llm.NewBudget(limits)
-		e, s := fake(t, format.Chat, llmtest.Always(llmtest.Reply{Text: "OK", Usage: usage}), func(o *llm.Options) { o.Prices = prices })
+		e, s := fake(t, format.Chat, llmtest.Always(llmtest.Reply{Text: "OK", Usage: usage}))
 		req := hello()
 		req.InputTokens, req.MaxTokens, req.Budgets = 60, 100, []*llm.Budget{b}
 		var err error
@@ -46,7 +43,7 @@ func TestBudget(t *testing.T) {
 		}
 		got := b.Spent()
 		calls := int64(n - 1)
-		if got.Calls != calls || got.Tokens != 60*calls || got.Cost != llm.Micros(52*calls) || got.Guessed != 0 || got.Usage.Cached != 20*calls || !got.Usage.Known {
+		if got.Calls != calls || got.Tokens != 60*calls || got.Guessed != 0 || got.Usage.Cached != 20*calls || !got.Usage.Known {
 			t.Errorf("%s: %d calls, spent %+v", tt.ceiling, calls, got)
 		}
 	}
@@ -70,9 +67,9 @@ func TestBudgetGuess(t *testing.T) {
 		reply llmtest.Reply
 		want  llm.Spent
 	}{
-		{"cut", llmtest.Reply{Text: "a long answer", Fault: llmtest.Cut}, llm.Spent{Calls: 1, Tokens: 160, Cost: 260, Guessed: 1}},
-		{"no usage", llmtest.Reply{Text: "OK", NoUsage: true}, llm.Spent{Calls: 1, Tokens: 160, Cost: 260, Guessed: 1}},
-		{"contradiction", llmtest.Reply{Usage: format.Usage{Known: true, Input: 1, Cached: 5}}, llm.Spent{Calls: 1, Tokens: 160, Cost: 260, Guessed: 1}},
+		{"cut", llmtest.Reply{Text: "a long answer", Fault: llmtest.Cut}, llm.Spent{Calls: 1, Tokens: 160, Guessed: 1}},
+		{"no usage", llmtest.Reply{Text: "OK", NoUsage: true}, llm.Spent{Calls: 1, Tokens: 160, Guessed: 1}},
+		{"contradiction", llmtest.Reply{Usage: format.Usage{Known: true, Input: 1, Cached: 5}}, llm.Spent{Calls: 1, Tokens: 160, Guessed: 1}},
 		{"refused", llmtest.Reply{Status: 400}, llm.Spent{Calls: 1}},
 		{"rate limited", llmtest.Reply{Status: 429}, llm.Spent{Calls: 1}},
 	} {
@@ -80,7 +77,7 @@ func TestBudgetGuess(t *testing.T) {
 			for _, stream := range []bool{false, true} {
 				b := llm.NewBudget(unlimited)
 				e, _ := fake(t, f, llmtest.Always(tt.reply), func(o *llm.Options) {
-					o.Retries, o.Prices = -1, llm.Prices{Input: 1_000_000, Output: 2_000_000}
+					o.Retries = -1
 					o.Budgets = []*llm.Budget{b}
 				})
 				req := hello()
@@ -117,7 +114,6 @@ func TestBudgetNeverExceeded(t *testing.T) {
 		limits := llm.Limits{
 			Calls:  rapid.Int64Range(0, 30).Draw(t, "calls"),
 			Tokens: rapid.Int64Range(0, 20_000).Draw(t, "tokens"),
-			Cost:   llm.Micros(rapid.Int64Range(0, 30_000).Draw(t, "cost")),
 		}
 		replies := rapid.SliceOfN(rapid.SampledFrom(faults), n*3, n*3).Draw(t, "replies")
 		s, err := llmtest.NewServer(llmtest.Script(replies...), "")
@@ -130,7 +126,6 @@ func TestBudgetNeverExceeded(t *testing.T) {
 		sent := int64(0)
 		e, err := llm.New(llm.Options{
 			Format: format.Chat, BaseURL: s.URL, Model: "m", Backoff: 1, MaxWait: 2, Retries: 2, BreakAfter: -1, Concurrency: 8,
-			Prices:  llm.Prices{Input: 1_100_000, Output: 3_000_000},
 			Budgets: []*llm.Budget{other},
 			Observe: func(a llm.Attempt) {
 				mu.Lock()
@@ -154,7 +149,7 @@ func TestBudgetNeverExceeded(t *testing.T) {
 		}
 		wg.Wait()
 		got := one.Spent()
-		if got.Calls > limits.Calls || got.Tokens > limits.Tokens || got.Cost > limits.Cost {
+		if got.Calls > limits.Calls || got.Tokens > limits.Tokens {
 			t.Fatalf("spent %+v of %+v", got, limits)
 		}
 		if got.Calls != sent || int64(s.Requests()) != sent {
@@ -167,25 +162,4 @@ func TestBudgetNeverExceeded(t *testing.T) {
 			t.Fatal("something is still set aside")
 		}
 	})
-}
-
-func TestCost(t *testing.T) {
-	p := llm.Prices{Input: 3_000_000, Cached: 300_000, CacheWrite: 3_750_000, Output: 15_000_000}
-	for _, tt := range []struct {
-		p    llm.Prices
-		u    format.Usage
-		want llm.Micros
-	}{
-		{p, format.Usage{}, 0},
-		{p, format.Usage{Input: 1000}, 3000},
-		{p, format.Usage{Input: 1000, Cached: 1000}, 300},
-		{p, format.Usage{Input: 1000, Cached: 400, CacheWrite: 100, Output: 10}, 1500 + 120 + 375 + 150},
-		{llm.Prices{Input: 1}, format.Usage{Input: 1}, 1},
-		{llm.Prices{Input: 5, Output: 7}, format.Usage{Input: 1, Cached: 1, Output: 1}, 1},
-		{llm.Prices{Input: math.MaxInt64, Output: math.MaxInt64}, format.Usage{Input: 1 << 40, Output: 1 << 40}, math.MaxInt64},
-	} {
-		if got := tt.p.Cost(tt.u); got != tt.want {
-			t.Errorf("%+v of %+v: %d, want %d", tt.p, tt.u, got, tt.want)
-		}
-	}
 }

@@ -140,7 +140,7 @@ func (c *completion) price() {
 	if input == 0 {
 		input = int64(len(c.body)) + unseen
 	}
-	c.most = price{calls: 1, tokens: input + c.output, cost: c.e.o.Prices.atMost(input, c.output)}
+	c.most = price{calls: 1, tokens: input + c.output}
 }
 
 func (c *completion) again() bool {
@@ -179,10 +179,10 @@ func (c *completion) attempt(ctx context.Context) {
 	}
 	took := time.Since(start)
 	release(err)
-	cost := c.settle(r.Usage, x, err)
+	c.settle(r.Usage, x, err)
 	r.Request, r.Answer, r.Duration = c.body, x.answer, took
 	a := Attempt{
-		Number: c.attempts, start: start, duration: took, Sent: true, Status: x.status, usage: r.Usage, cost: cost,
+		Number: c.attempts, start: start, duration: took, Sent: true, Status: x.status, usage: r.Usage,
 		model: r.Model, Fingerprint: r.Fingerprint, Request: c.body, Answer: x.answer,
 	}
 	if c.r, c.err = r, err; err != nil {
@@ -207,11 +207,6 @@ func (c *completion) admit(ctx context.Context) (key string, release func(*Error
 			<-c.e.slots
 		}
 	}()
-	if c.e.limiter != nil {
-		if c.e.limiter.Wait(ctx) != nil {
-			return "", nil, canceledBy(ctx)
-		}
-	}
 	if ctx.Err() != nil {
 		return "", nil, canceledBy(ctx)
 	}
@@ -219,7 +214,7 @@ func (c *completion) admit(ctx context.Context) (key string, release func(*Error
 		return "", nil, &Error{Code: CodeBudget, Ceiling: ceiling}
 	}
 	if b := c.e.breaker; b != nil && !b.TryAcquirePermit() {
-		c.budgets.settle(c.most, settleFree, false, format.Usage{}, 0)
+		c.budgets.settle(c.most, settleFree, false, format.Usage{})
 		return "", nil, &Error{Code: CodeCircuitOpen, RetryAfter: b.RemainingDelay()}
 	}
 	return key, c.release, nil
@@ -249,16 +244,15 @@ func (c *completion) release(err *Error) {
 }
 
 // settle charges the budgets.
-func (c *completion) settle(u format.Usage, x *exchange, err *Error) Micros {
-	how, cost := settleGuessed, Micros(0)
+func (c *completion) settle(u format.Usage, x *exchange, err *Error) {
+	how := settleGuessed
 	switch {
 	case u.Known && u.Input+u.Output > 0: // some servers say 0 where they have not counted
-		how, cost = settleUsage, c.e.o.Prices.Cost(u)
+		how = settleUsage
 	case err != nil && (x.status >= 300 || x.unsent || err.Code == CodeCertificate):
 		how = settleFree // an error costs nothing, but an answer that was cut does
 	}
-	c.budgets.settle(c.most, how, !x.unsent, u, cost)
-	return cost
+	c.budgets.settle(c.most, how, !x.unsent, u)
 }
 
 func (c *completion) observe(a Attempt) {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/failsafe-go/failsafe-go/circuitbreaker"
-	"golang.org/x/time/rate"
 
 	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/platform/egress"
@@ -35,11 +34,9 @@ type Options struct {
 	Backoff     time.Duration // before the second attempt, doubled each time; 0 = 500 ms
 	MaxWait     time.Duration // before any attempt; 0 = 30 s. Who asks for more is not asked again.
 	Concurrency int           // attempts at the same time; 0 = 4
-	PerSecond   float64       // attempts; 0 = no limit
 	BreakAfter  int           // failures in a row open the circuit; 0 = 5, negative = never
 	BreakFor    time.Duration // how long it stays open; 0 = 30 s
 
-	Prices  Prices
 	Budgets []*Budget     // charged by every request
 	Observe func(Attempt) // called after every attempt, by the goroutine of Complete
 
@@ -65,7 +62,6 @@ type Endpoint struct {
 	format  format.Format
 	base    string // URL, without a slash at its end
 	slots   chan struct{}
-	limiter *rate.Limiter                      // nil = no limit
 	breaker circuitbreaker.CircuitBreaker[any] // nil = none
 	carrier http.RoundTripper
 	own     *http.Transport // carrier, if it is ours to close
@@ -84,14 +80,8 @@ func New(o Options) (*Endpoint, error) {
 	if err != nil {
 		return nil, fmt.Errorf("llm: %w", err)
 	}
-	if o.Prices.Input < 0 || o.Prices.Cached < 0 || o.Prices.CacheWrite < 0 || o.Prices.Output < 0 {
-		return nil, errors.New("llm: a price is negative")
-	}
 	o.setDefaults()
 	e := &Endpoint{o: o, format: f, base: base, slots: make(chan struct{}, o.Concurrency)}
-	if o.PerSecond > 0 {
-		e.limiter = rate.NewLimiter(rate.Limit(o.PerSecond), 1)
-	}
 	if o.BreakAfter > 0 {
 		e.breaker = circuitbreaker.NewBuilder[any]().WithFailureThreshold(uint(o.BreakAfter)).
 			WithSuccessThreshold(1).WithDelay(o.BreakFor).Build()

@@ -6,5 +6,5 @@ package llm
 func (b *Budget) Reserved() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.reserved.calls + b.reserved.tokens + int64(b.reserved.cost)
+	return b.reserved.calls + b.reserved.tokens
 }

@@ -4,7 +4,7 @@
 //
 // It speaks the wire formats of package format with small clients of its own, because
 // the request and the answer are evidence: a Response holds the bytes of both, and an
-// observer sees every retry, every wait and every cost. What a model or its provider
+// observer sees every retry and every wait. What a model or its provider
 // says is third-party text: it stands in a Response and in Bytes, never in an error.
 //
 // # Wire formats

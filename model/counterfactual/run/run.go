@@ -113,7 +113,7 @@ type reply struct {
 
 func newWork(r *Runner, j *Job, plan *counterfactual.Plan) *work {
 	b, spent := plan.Problem().Budget, plan.Spent()
-	limits := llm.Limits{Calls: max(int64(b.Calls-spent.Calls), 0), Tokens: llm.Unlimited, Cost: llm.Unlimited}
+	limits := llm.Limits{Calls: max(int64(b.Calls-spent.Calls), 0), Tokens: llm.Unlimited}
 	if b.Tokens > 0 {
 		limits.Tokens = max(b.Tokens-spent.Tokens, 0)
 	}
