@@ -436,7 +436,6 @@ func (k *call) applyEdits(m *wire.Message, e *strictjson.Edits) error {
 	if k.sent != "" {
 		e.Replace(m.Params.Get("_meta").Get("progressToken"), []byte(k.sent))
 	}
-	k.continueTrace(e, m)
 	if k.restored.tokens > 0 {
 		k.restored.came = digestOf(m.Params.Raw())
 	}

@@ -378,7 +378,7 @@ func (e *exchangeOrder) step(to string, after ...string) {
 	e.at = to
 }
 
-func (e *exchangeOrder) Sent(string) string { e.step("sent", ""); return "" }
+func (e *exchangeOrder) Sent(string) { e.step("sent", "") }
 
 func (e *exchangeOrder) Answered(int) { e.step("answered", "sent") }
 

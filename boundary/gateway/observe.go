@@ -5,7 +5,6 @@ package gateway
 import (
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
@@ -14,7 +13,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// An Observer watches the traffic of sessions, for metrics and traces. It learns
+// An Observer watches the traffic of sessions, for metrics. It learns
 // no text of a third party. Its methods may be called concurrently and must not block.
 type Observer interface {
 	// Session is told that a session with a server begins; ended is called once,
@@ -32,17 +31,13 @@ type Request struct {
 	// Version is the revision of the protocol that client and boundary speak, as the
 	// request names it or the session has agreed on it; "" before that.
 	Version string
-
-	// TraceParent and TraceState are the client's, out of _meta: of W3C form, or empty.
-	TraceParent, TraceState string
 }
 
 // An Exchange watches one request up to its answer. Each method is called at most
 // once and in this order; only Done is always called.
 type Exchange interface {
-	// Sent is told that the request goes to the server. The traceparent that it
-	// returns takes the place of the client's; "" leaves what the client sent.
-	Sent(tool string) (traceParent string)
+	// Sent is told that the request goes to the server.
+	Sent(tool string)
 	// Answered is told that the server's answer has come, and how many bytes it has, before
 	// it is looked at.
 	Answered(size int)
@@ -86,7 +81,6 @@ func (t tee) Record(d Decision) error {
 type watched struct {
 	exchange Exchange // nil: nobody watches
 	withheld bool     // a constant text answers it; of the goroutine that delivers the answer
-	trace    string   // traceparent that the server gets; of the goroutine that sends the request
 
 	mu   sync.Mutex // held while exchange is called, which must not block: its methods are called in their order
 	over bool
@@ -107,10 +101,8 @@ func (r *relay) observe(m *wire.Message, w *watched) {
 	if r.cfg.Observer == nil {
 		return
 	}
-	meta := m.Params.Get("_meta")
 	w.exchange = r.cfg.Observer.Request(Request{
-		Server: r.cfg.Name, Method: methodLabel(m.Method), Bytes: len(m.Params.Raw()), Version: r.version(meta),
-		TraceParent: traceParent(meta.Get(keyTraceParent)), TraceState: traceState(meta.Get(keyTraceState)),
+		Server: r.cfg.Name, Method: methodLabel(m.Method), Bytes: len(m.Params.Raw()), Version: r.version(m.Params.Get("_meta")),
 	})
 }
 
@@ -156,7 +148,7 @@ func (w *watched) sending(tool string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.over {
-		w.trace = w.exchange.Sent(tool)
+		w.exchange.Sent(tool)
 	}
 }
 
@@ -228,60 +220,6 @@ func (a answer) outcome() Outcome {
 		return OutcomeUnreached
 	}
 	return OutcomeRefused
-}
-
-// W3C trace context, as MCP carries it in _meta.
-//
-// spec: SEP-414
-const (
-	keyTraceParent = "traceparent"
-	keyTraceState  = "tracestate"
-
-	traceParentLen = 55 // 00-<32 hex>-<16 hex>-<2 hex>
-	maxTraceState  = 512
-)
-
-// traceParent is the value if it is one of version 00, else "".
-func traceParent(v strictjson.Value) string {
-	s := v.Text()
-	if len(s) != traceParentLen || !strings.HasPrefix(s, "00-") || s[35] != '-' || s[52] != '-' {
-		return ""
-	}
-	for _, part := range [...]string{s[3:35], s[36:52], s[53:]} {
-		if strings.Trim(part, "0123456789abcdef") != "" {
-			return ""
-		}
-	}
-	return strings.Clone(s)
-}
-
-func traceState(v strictjson.Value) string {
-	s := v.Text()
-	if len(s) > maxTraceState || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return ""
-	}
-	return strings.Clone(s)
-}
-
-// continueTrace edits the params of m so that the server continues our trace.
-// Nothing but the request's own trace ever stands there: a server that several
-// clients share learns of each request who asked for it, and of no other.
-func (w *watched) continueTrace(e *strictjson.Edits, m *wire.Message) {
-	if w.trace == "" || m.Params.Kind() != '{' {
-		return
-	}
-	raw := strictjson.AppendQuote(nil, w.trace)
-	meta := m.Params.Get("_meta")
-	switch {
-	case !meta.Exists():
-		object := append([]byte(`{"`+keyTraceParent+`":`), raw...)
-		e.Append(m.Params, "_meta", append(object, '}'))
-	case meta.Kind() != '{':
-	case meta.Get(keyTraceParent).Exists():
-		e.Replace(meta.Get(keyTraceParent), raw)
-	default:
-		e.Append(meta, keyTraceParent, raw)
-	}
 }
 
 // methods are those that a client asks by.

@@ -54,12 +54,11 @@ func (m *Meter) Request(r gateway.Request) gateway.Exchange {
 }
 
 // Sent begins the server's share of the time.
-func (x *exchange) Sent(tool string) (traceParent string) {
+func (x *exchange) Sent(tool string) {
 	if x.method == mcpmsg.CallTool {
 		x.tool = x.m.labels.tool(x.server, tool)
 	}
 	x.sent = time.Now()
-	return "" // the client's own trace goes on unchanged
 }
 
 // Answered ends it.
