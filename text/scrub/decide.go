@@ -6,6 +6,9 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
 // A hit is a token that was found: cut from the text, or left for the moment.
@@ -14,7 +17,7 @@ type hit struct {
 	start, end uint32
 	left       bool
 	plain      bool // the text spells it to the letter
-	encoded    bool // the text spells it with character references, and stays
+	stays      bool // the text spells it with character references, or in visible look-alikes
 	inCode     bool // it stands where source code has a name
 	spared     bool // it stands in a sequence in which it stays
 }
@@ -36,7 +39,7 @@ func (m *matcher) closeLine(t *opener, x symbol) bool {
 		return false
 	}
 	h := hit{tok: tok, start: word[from].start, end: x.end}
-	how := m.spelledHow(&h, len(word)-from+1)
+	how := m.spelledHow(&h, word[from:], 1)
 	if !m.decide(RoleMarker, h, how == toTheLetter || how == withReferences) {
 		return false
 	}
@@ -56,7 +59,7 @@ func (m *matcher) take(k int, x symbol, tok *Token) {
 	if tok.kind == asHeading {
 		class = RoleMarker
 	}
-	how := m.spelledHow(&h, len(m.syms)-t.at+1)
+	how := m.spelledHow(&h, m.syms[t.at:], 1)
 	h.inCode = h.plain && k == 0 && m.inCode(h)
 	if how == otherwise || !m.decide(class, h, how == toTheLetter || how == withReferences) {
 		m.kill()
@@ -71,11 +74,11 @@ const (
 	toTheLetter    // as a tokenizer reads it
 	acrossLines    // … but for line breaks, which are no obstacle to a model
 	withReferences // as HTML needs it: no tokenizer reads it until a program has decoded it
-	otherwise      // in plain ASCII, but in another case: no tokenizer knows it
+	otherwise      // in plain ASCII, but in another case, or in quotation marks: no tokenizer knows it
 )
 
-// spelledHow says how the text spells h, which has n symbols, and notes that in h.
-func (m *matcher) spelledHow(h *hit, n int) int {
+// spelledHow says how the text spells h, which has these symbols and so many more, and notes that in h.
+func (m *matcher) spelledHow(h *hit, syms []symbol, more int) int {
 	got := m.src[h.start:h.end]
 	if h.plain = m.isPlain(h.tok, got, m.src[h.start:]); h.plain {
 		if withoutBreaks(got) != got && h.tok.kind != asHeading && h.tok.kind != asPrefix && got[len(got)-1] != '=' {
@@ -88,7 +91,7 @@ func (m *matcher) spelledHow(h *hit, n int) int {
 		got = d.s
 		behind := m.src[h.end:min(len(m.src), int(h.end)+1)]
 		if m.isPlain(h.tok, got, got+behind) || h.tok.kind == asLine && strings.EqualFold(got, h.tok.Text) {
-			if h.encoded = m.defuses; !h.encoded && d.decodesLetter() {
+			if h.stays = m.defuses; !h.stays && d.decodesLetter() {
 				return disguised // HTML has no need of that
 			}
 			return withReferences
@@ -98,10 +101,23 @@ func (m *matcher) spelledHow(h *hit, n int) int {
 	if h.tok.kind == asHeading {
 		got = strings.Join(strings.Fields(got), "")
 	}
-	if isASCII(got) && len(got) == n && !oddCase(got) {
+	if isASCII(got) && len(got) == len(syms)+more && !oddCase(got) {
 		return otherwise
 	}
+	if !slices.ContainsFunc(syms, func(x symbol) bool { return x.char == '|' }) { // no text uses a name with bars
+		if strings.HasPrefix(got, "\u2039") && !strings.HasPrefix(got, "\u2039\u2039") {
+			return otherwise // a quotation mark, around a word
+		}
+		h.stays = m.showsWhole(got, int(h.start), int(h.end))
+	}
 	return disguised
+}
+
+// showsWhole reports whether a reader sees all of got, which stands in [start, end) of the text and
+// imitates a token: it is honest text of another typography, and stays where nothing visible may be lost.
+func (m *matcher) showsWhole(got string, start, end int) bool {
+	hidden := func(r rune) bool { return ucd.Of(r)&ucd.Hidden != 0 }
+	return m.defuses && !strings.ContainsFunc(got, hidden) && !touched(m.changed, start, end) && !m.crosses(start, end)
 }
 
 // decodesLetter reports whether a letter of d stands in the text as something longer.
@@ -168,7 +184,7 @@ func withoutBreaks(s string) string {
 func (m *matcher) decide(c Class, h hit, exact bool) bool {
 	changed := touched(m.changed, int(h.start), int(h.end))
 	switch {
-	case h.encoded || m.keeps(h, exact):
+	case h.stays || m.keeps(h, exact):
 		h.left = true
 		m.hits = append(m.hits, h)
 	case m.defuses && h.plain && !changed && !m.crosses(int(h.start), int(h.end)):
@@ -200,8 +216,7 @@ func (m *matcher) inCode(h hit) bool {
 	last := before[len(before)-1]
 	switch name := m.src[h.start+1 : h.end-1]; {
 	case h.tok.kind == inBrackets && (last == ']' || last == ')' || identifier(last)):
-		isIndex := !strings.HasPrefix(behind, "{") && !strings.HasPrefix(behind, "[{")
-		return isIndex && (len(m.hits) == 0 || m.hits[len(m.hits)-1].end != h.start)
+		return behindIndex(behind) && (len(m.hits) == 0 || m.hits[len(m.hits)-1].end != h.start)
 	case h.tok.kind == inAngles && (identifier(last) || strings.HasSuffix(before, "::")):
 		return strings.IndexFunc(name, func(r rune) bool { return r >= 0x80 || !identifier(byte(r)) }) < 0 && behindArguments(behind)
 	}
@@ -210,10 +225,32 @@ func (m *matcher) inCode(h hit) bool {
 
 func identifier(c byte) bool { return letter(c) || '0' <= c && c <= '9' || c == '_' }
 
+// behindIndex reports whether s stands behind an index of source code: it begins neither with
+// a word, nor with "{" or JSON. What stands for a delimiter that was defused counts as that.
+func behindIndex(s string) bool {
+	if s == "" || holdsForm(s[:min(lookalikeLen, len(s))]) {
+		return true
+	}
+	return s[0] < utf8.RuneSelf && s[0] != '{' && !identifier(s[0]) && !opensJSON(s)
+}
+
+// opensJSON reports whether s begins with an object of JSON that has a member, or a list of such.
+func opensJSON(s string) bool {
+	s = s[skipWhite(s, 0):]
+	if list, is := strings.CutPrefix(s, "["); is {
+		s = list[skipWhite(list, 0):]
+	}
+	object, is := strings.CutPrefix(s, "{")
+	return is && strings.HasPrefix(object[skipWhite(object, 0):], `"`)
+}
+
 // behindArguments reports whether s stands behind the type arguments of source code: it
 // begins with an operator, or with a name that one follows.
 func behindArguments(s string) bool {
-	if s != "" && strings.IndexByte("(),;>{}]&*?:=.", s[0]) >= 0 || strings.HasPrefix(s, "[]") {
+	switch {
+	case s == "" || identifier(s[0]) || opensJSON(s):
+		return false
+	case strings.IndexByte("(),;>{}]&*?:=.", s[0]) >= 0 || strings.HasPrefix(s, "[]"):
 		return true
 	}
 	n := skipBlanks(s, 0)

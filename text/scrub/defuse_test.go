@@ -156,6 +156,7 @@ func TestDefused(t *testing.T) {
 		{"calls[CALL_ID] = item", "calls[CALL_ID] = item"},
 		{"<|im_\u200bstart|>x", "x"}, // disguised
 		{"\uff1c|im_start|\uff1ex", "x"},
+		{"\uff1cth\u200bink\uff1ex", "x"},
 		{"<|IM_START|>", "\u27e8|IM_START|\u27e9"}, // of a shape
 	} {
 		s.Scrub(c.in, &r)
@@ -198,7 +199,7 @@ func TestVariedTokens(t *testing.T) {
 		}
 	}
 	for _, x := range []string{"<if\u200bm|think>", "<tool_calls:61\u200b24>", "<\uff5cGC\u200bML\uff5cinvoke>", "<ab:tool_c\u0430ll>", "<xai:function_c\u200ball name=\"x\">"} {
-		if out, r := clean(t, s, x); r.Tokens == 0 {
+		if out, r := clean(t, s, x); r.Tokens == 0 && !r.Has(AmbiguousToken) {
 			t.Errorf("disguised: %+q -> %+q", x, out)
 		}
 	}

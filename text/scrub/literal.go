@@ -128,15 +128,15 @@ func (m *matcher) findLiterals(s string) {
 // within it. What is defused stays, and may be the beginning of another.
 func (m *matcher) takeLiteral(s string, at, n int, x spelling) bool {
 	h := hit{tok: x.tok, start: uint32(at), end: uint32(at + n)}
-	how := m.spelledHow(&h, len(x.syms))
+	how := m.spelledHow(&h, x.syms, 0)
 	if how == otherwise {
 		return true
 	}
-	if h.left = h.encoded || m.keeps(h, how == toTheLetter); !h.left {
+	if h.left = h.stays || m.keeps(h, how == toTheLetter); !h.left {
 		m.actLate(ControlToken, at, at+n, h.plain && !touched(m.changed, at, at+n))
 	}
 	m.hits = append(m.hits, h)
-	return !h.plain || !m.defuses
+	return !m.defuses || !h.plain && !h.stays
 }
 
 // doubles are the characters that stand for what literals of this version begin with in the

@@ -36,6 +36,11 @@ func (t *TokenTable) compile(p *tokenParser) {
 		t.add(tok, p)
 		t.addSpelling(tok)
 	}
+	for _, tok := range t.tokens {
+		if k := tok.kind; k == inAngles || k == inBrackets {
+			tok.closer = t.names[k][viewKey("/"+tok.Text[1:len(tok.Text)-1])]
+		}
+	}
 	slices.SortFunc(t.spelled.prefixes, func(a, b string) int { return len(b) - len(a) })
 	for _, tok := range t.tokens {
 		for _, text := range tok.Sequences {

@@ -29,8 +29,21 @@ func visibleSpellings(text string) []string {
 	if strings.HasSuffix(text, ":") {
 		all = append(all, text[:last]+"\uff1a")
 	}
+	if !strings.ContainsAny(text, "|\uff5c") {
+		all = append(all, fullWidth(text), strings.NewReplacer("<", "\u2039", ">", "\u203a").Replace(text))
+	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// fullWidth returns text in the letters that stand beside Chinese and Japanese ones.
+func fullWidth(text string) string {
+	return strings.Map(func(r rune) rune {
+		if '!' <= r && r <= '~' {
+			return r - '!' + 0xff01
+		}
+		return r
+	}, text)
 }
 
 // losesNothing checks that what stands in the text is there after it is restored.

@@ -99,7 +99,7 @@ func (tt *TokenTable) parseSequence(t *Token, text string) (seq tokenRow, fault 
 		return nil, "does not hold the token"
 	case seq[0].tok == nil || seq[0].far:
 		return nil, "does not begin with a token"
-	case len(seq) == 1 && !seq[0].ends:
+	case len(seq) == 1 && !seq[0].ends && t.Treatment != Remove:
 		return nil, "is the token alone"
 	}
 	for _, e := range seq[:len(seq)-1] {
@@ -156,13 +156,43 @@ func (m *matcher) resolve(s string) {
 		}
 	})
 	for i := range m.hits {
-		switch h := &m.hits[i]; {
-		case h.left && !h.encoded && !h.inCode && h.tok.Unless && !h.spared && (len(m.seams) == 0 || m.crosses(int(h.start), int(h.end))):
-			m.actLate(ControlToken, int(h.start), int(h.end), h.plain)
-		case h.left:
+		if h := &m.hits[i]; !h.inCode && h.tok.Unless && !h.spared && (len(m.seams) == 0 || m.crosses(int(h.start), int(h.end))) {
+			m.actOnLeft(h)
+		}
+	}
+	m.each(m.pair)
+	for _, h := range m.hits {
+		if h.left {
 			m.left(AmbiguousToken, h.start, h.end)
 		}
 	}
+}
+
+// actOnLeft acts on h if it was left for the moment.
+func (m *matcher) actOnLeft(h *hit) {
+	if !h.left || h.stays {
+		return
+	}
+	h.left = false
+	class := ControlToken
+	if h.tok.kind == asHeading || h.tok.kind == asLine {
+		class = RoleMarker
+	}
+	m.actLate(class, int(h.start), int(h.end), h.plain)
+}
+
+// pair acts on both of m.hits[i], a token that opens, and the next that closes it, if it acts on one.
+func (m *matcher) pair(i int) {
+	h := &m.hits[i]
+	if h.tok.closer == nil || m.next[h.tok.closer.index] == 0 {
+		return
+	}
+	c := &m.hits[m.next[h.tok.closer.index]]
+	if h.left == c.left || h.stays || c.stays || len(m.seams) > 0 && !m.crosses(int(h.start), int(c.end)) {
+		return
+	}
+	m.actOnLeft(h)
+	m.actOnLeft(c)
 }
 
 // each calls do for every hit from right to left, so that the next hit of each token
@@ -230,7 +260,10 @@ func (m *matcher) run(s string, i int, seq tokenRow, spare bool) {
 	for n, e := range seq {
 		if w := words[n]; members[n] == notHit {
 			if got := s[w[0]:w[1]]; !spare && e.claimsRole() && !m.isEncoded(got, e.word.text) {
-				m.actLate(RoleMarker, w[0], w[1], narrowColon(withoutBreaks(got)) == narrowColon(e.word.text))
+				plain := narrowColon(withoutBreaks(got)) == narrowColon(e.word.text)
+				if plain || !m.showsWhole(got, w[0], w[1]) {
+					m.actLate(RoleMarker, w[0], w[1], plain)
+				}
 			}
 			continue
 		}
@@ -238,14 +271,7 @@ func (m *matcher) run(s string, i int, seq tokenRow, spare bool) {
 		if h.spared = h.spared || spare && h.tok.Unless; spare {
 			continue
 		}
-		if h.left && !h.encoded {
-			h.left = false
-			class := ControlToken
-			if h.tok.kind == asHeading || h.tok.kind == asLine {
-				class = RoleMarker
-			}
-			m.actLate(class, int(h.start), int(h.end), h.plain)
-		}
+		m.actOnLeft(h)
 	}
 }
 

@@ -36,8 +36,9 @@ type Token struct {
 
 	kind   tokenKind
 	index  int
-	barred bool // its name begins with a bar
-	stem   int  // length up to the number that its name ends with
+	closer *Token // </name> of <name>, [/NAME] of [NAME]
+	barred bool   // its name begins with a bar
+	stem   int    // length up to the number that its name ends with
 }
 
 // A tokenKind says how a token is delimited, and so how it is found.
