@@ -79,7 +79,7 @@ func TestDashboards(t *testing.T) {
 	upstream := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return troubleServer() }, nil))
 	t.Cleanup(upstream.Close)
 	t.Cleanup(upstream.CloseClientConnections)
-	base, _ := in.serveUp(t, "version: 1\nstore: "+databases.Database(t)+"\nreplicas: {address: "+freeAddress(t)+"}\n"+
+	base, _ := in.serveUp(t, "version: 1\nstore: "+databases.Database(t)+"\nreplicas: {name: r1, address: "+freeAddress(t)+"}\n"+
 		"classifiers: {local: {provider: local, mode: shadow, all_tools: true}}\ndefaults: {classify: [local]}\nservers:\n  s: {url: "+upstream.URL+"}\n")
 	s := openHTTP(t, base+"/mcp/s")
 	s.result("tools/list", `{}`)
