@@ -27,9 +27,9 @@ func ConfigFile() string {
 	return path
 }
 
-// ConfigInForce is the configuration that verbs read where none is named: that of the working directory, or
-// else that of this user; "" if there is neither. wrap, which a client starts in folders of others, reads
-// only that of the user.
+// ConfigInForce is the configuration that up and doctor read where none is named: that of the working directory, or
+// else that of this user; "" if there is neither. wrap, which a client starts in folders of others, and what sends
+// secrets at a person's word read only that of the user.
 func ConfigInForce() string {
 	if _, err := os.Stat(ConfigName); !errors.Is(err, fs.ErrNotExist) {
 		return ConfigName

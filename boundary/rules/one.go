@@ -21,7 +21,7 @@ type One struct {
 	Command  []string
 	URL, Dir string
 	Settings []Setting
-	Policy       *Policy // in place of that of the configuration
+	Policy   *Policy // in place of that of the configuration
 }
 
 // A Setting is a value that a command line gives a member.

@@ -164,8 +164,8 @@ func TestLoadOneRefused(t *testing.T) {
 		"version: 1\ndefaults: {timeout: soon}": "line 2, column 21: defaults.timeout: want a duration",
 		"version: 1\nservers: {mine: {command: [srv, -x], classify: [cloud]}}\nclassifiers: {cloud: {provider: azure, url: https://c.example, key: env:NOT_SET}}": "classifiers.cloud.key: variable \"NOT_SET\" is not set",
 		"version: 1\nservers: {mine: {command: [srv, -x], classify: [none]}}":                                                                                     "servers.mine.classify[0]: want the name of a classifier",
-		"version: 1\npolicy: {preset: none, rules: [{name: a}]}":                                                                                            "policy.rules[0].",
-		"version: 1\nservers: {mine: {}}\nservers: {mine: {}}":                                                                                              "stands here a second time",
+		"version: 1\npolicy: {preset: none, rules: [{name: a}]}":                                                                                                  "policy.rules[0].",
+		"version: 1\nservers: {mine: {}}\nservers: {mine: {}}":                                                                                                    "stands here a second time",
 	} {
 		if _, _, err := loadOne(t, src, One{Name: "mine", Command: []string{"srv", "-x"}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", src, err)
