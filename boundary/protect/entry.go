@@ -306,24 +306,6 @@ func isVariable(s string) bool {
 	return true
 }
 
-// isOurs reports whether a command is this program, wherever it lies.
-func isOurs(command string) bool {
-	base := strings.ToLower(command[strings.LastIndexAny(command, `/\`)+1:])
-	return strings.TrimSuffix(base, ".exe") == "pellucid"
-}
-
-// places are variables that say where the state and the configuration of a user are.
-var places = []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "APPDATA", "LOCALAPPDATA", "USERPROFILE"}
-
-// steers reports whether an entry that was not behind Pellucid sets variables of ours: its author
-// could have the program take pins and rules from a directory of their own.
-func (e *entry) steers(env *node) bool {
-	return !e.before && slices.ContainsFunc(env.all(), func(m member) bool {
-		name := strings.ToUpper(m.name)
-		return strings.HasPrefix(name, "PELLUCID_") || slices.Contains(places, name)
-	})
-}
-
 // replace puts with in the place of v.
 func (e *entry) replace(v *node, with string) {
 	e.edits = append(e.edits, splice{v.start, v.end, []byte(with)})

@@ -193,6 +193,9 @@ func (f *FileReport) write(out io.Writer, p terminal.Palette) {
 			fmt.Fprintf(out, ": %s", s.Why)
 		}
 		fmt.Fprintln(out)
+		if s.Warning != "" {
+			fmt.Fprintf(out, "  %s   %s: %s\n", p.Yellow("warning"), terminal.Inline(s.Name), terminal.Printable(s.Warning))
+		}
 	}
 	for _, line := range f.diff {
 		fmt.Fprintln(out, "    "+paintDiff(p, terminal.Printable(line)))
