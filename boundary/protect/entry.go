@@ -16,6 +16,7 @@ import (
 const (
 	already      = "runs behind Pellucid already"
 	whyFormer    = "flags of wrap that are gone became --set"
+	whyUpdated   = whyFormer + ", which --undo leaves so"
 	whyFlags     = "runs behind Pellucid already, with other flags of wrap, which stay: change them in its entry"
 	whyOurs      = "its env sets a variable that Pellucid itself reads (PELLUCID_…, HOME, XDG_…), such as where its state and its configuration lie"
 	whyShape     = "its entry does not have the expected form"

@@ -41,7 +41,7 @@ func (o Options) rewrite(src []byte, f Format, wrapped func(at []string, name st
 			case why == already:
 				s.Action = Already
 			case why == whyFormer:
-				s.Action, s.Why, own = Updated, why, e.edits
+				s.Action, s.Why, own = Updated, whyUpdated, e.edits
 			case why == "" && h.obj.is('[') && t.find(h.at, s.Name) == nil:
 				s.Action, s.Why = Skipped, whyName
 			case why != "":
