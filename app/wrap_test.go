@@ -43,7 +43,7 @@ func TestOpenWrap(t *testing.T) {
 			dir := t.TempDir()
 			t.Setenv("PELLUCID_STATE", dir)
 			t.Setenv("PELLUCID_INSTALL_KEY", "")
-			one := rules.One{Name: "one", Command: true, Policy: tt.policy}
+			one := rules.One{Name: "one", Command: []string{"srv"}, Policy: tt.policy}
 			for spec := range strings.FieldsSeq(tt.settings) {
 				path, value, _ := strings.Cut(spec, "=")
 				one.Settings = append(one.Settings, rules.Setting{Flag: "--set", Path: path, Value: value})

@@ -79,6 +79,11 @@ func (x *examiner) clients(dir *state.Dir) {
 			continue
 		}
 		former := change.Count(protect.Updated)
+		for _, s := range change.Servers {
+			if s.Warning != "" {
+				x.report.add(t.Client, Warning, "%s: %s: %s", finding.Quote(s.Name), s.Warning, t.Path)
+			}
+		}
 		protected, total := change.Count(protect.Already)+former, len(change.Servers)
 		says := fmt.Sprintf("%d of %s behind the boundary: %s", protected, terminal.Plural(total, "server"), t.Path)
 		switch {

@@ -71,14 +71,17 @@ func (x *examiner) config() (cfg *rules.Rules, refused bool) {
 		x.report.add("config", OK, "none: defaults")
 		return nil, false
 	}
-	if own := install.ConfigFile(); own != "" && own != path {
-		if _, err := rules.Load(own, x.Env); err != nil {
+	own, env, envOfOwn := install.ConfigFile(), x.Env, x.Env
+	if envOfOwn.OfClients = true; own == path {
+		env = envOfOwn
+	} else if own != "" {
+		if _, err := rules.Load(own, envOfOwn); err != nil {
 			x.report.add("config", Warning, "pellucid wrap reads %s: %v", terminal.Inline(own), err)
 		} else {
 			x.report.add("config", OK, "pellucid wrap reads %s", terminal.Inline(own))
 		}
 	}
-	cfg, err := rules.Load(path, x.Env)
+	cfg, err := rules.Load(path, env)
 	if err != nil {
 		x.report.add("config", Failed, "%v", err)
 		return nil, true

@@ -21,17 +21,32 @@ func ConfigFile() string {
 		return ""
 	}
 	path := filepath.Join(folder, "pellucid", ConfigName)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+	if !isThere(path) {
 		return ""
 	}
 	return path
 }
 
-// ConfigInForce is the configuration that verbs read where none is named: that of the working directory, or
-// else that of this user; "" if there is neither. wrap, which a client starts in folders of others, reads
-// only that of the user.
+// isThere reports whether a file is there, or cannot be known not to be: a link that leads nowhere, to it or to a
+// folder above it, is one to a file that cannot be read.
+func isThere(path string) bool {
+	isGone := func(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
+	at := path
+	for at != filepath.Dir(at) {
+		if _, err := os.Lstat(at); !isGone(err) {
+			break
+		}
+		at = filepath.Dir(at)
+	}
+	_, err := os.Stat(at)
+	return at == path || isGone(err)
+}
+
+// ConfigInForce is the configuration that up and doctor read where none is named: that of the working directory, or
+// else that of this user; "" if there is neither. wrap, which a client starts in folders of others, and what sends
+// secrets at a person's word read only that of the user.
 func ConfigInForce() string {
-	if _, err := os.Stat(ConfigName); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(ConfigName); !errors.Is(err, fs.ErrNotExist) {
 		return ConfigName
 	}
 	return ConfigFile()

@@ -16,7 +16,7 @@ import (
 type Machine struct {
 	OS     string // as runtime.GOOS
 	Home   string // absolute
-	Dir    string // of the project; absolute
+	Dir    string // of the project, absolute; "": there is no project
 	Getenv func(string) string
 }
 

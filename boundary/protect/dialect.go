@@ -94,12 +94,11 @@ func (d *dialect) words(v *node) (words []string, ok bool) {
 	return words, true
 }
 
-// wrapped reports whether an entry starts the program at binary, or one of its name, to wrap a
-// server.
+// wrapped reports whether an entry starts this program, which is at binary too, to wrap a server.
 func (d *dialect) wrapped(v *node, binary string) bool {
 	program, _ := d.starts(v)
 	words, ok := d.words(v)
-	return program.is('"') && (program.str() == binary && binary != "" || isOurs(program.str())) && ok && len(words) > 0 && words[0] == "wrap"
+	return program.is('"') && isOurs(program.str(), binary) && ok && len(words) > 0 && words[0] == "wrap"
 }
 
 // front is the arguments of an entry that are wrap's own.

@@ -16,6 +16,7 @@ import (
 const (
 	already      = "runs behind Pellucid already"
 	whyFormer    = "flags of wrap that are gone became --set"
+	whyUpdated   = whyFormer + ", which --undo leaves so"
 	whyFlags     = "runs behind Pellucid already, with other flags of wrap, which stay: change them in its entry"
 	whyOurs      = "its env sets a variable that Pellucid itself reads (PELLUCID_…, HOME, XDG_…), such as where its state and its configuration lie"
 	whyShape     = "its entry does not have the expected form"
@@ -304,24 +305,6 @@ func isVariable(s string) bool {
 		}
 	}
 	return true
-}
-
-// isOurs reports whether a command is this program, wherever it lies.
-func isOurs(command string) bool {
-	base := strings.ToLower(command[strings.LastIndexAny(command, `/\`)+1:])
-	return strings.TrimSuffix(base, ".exe") == "pellucid"
-}
-
-// places are variables that say where the state and the configuration of a user are.
-var places = []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "APPDATA", "LOCALAPPDATA", "USERPROFILE"}
-
-// steers reports whether an entry that was not behind Pellucid sets variables of ours: its author
-// could have the program take pins and rules from a directory of their own.
-func (e *entry) steers(env *node) bool {
-	return !e.before && slices.ContainsFunc(env.all(), func(m member) bool {
-		name := strings.ToUpper(m.name)
-		return strings.HasPrefix(name, "PELLUCID_") || slices.Contains(places, name)
-	})
 }
 
 // replace puts with in the place of v.

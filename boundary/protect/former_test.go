@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 // TestWithoutFormer: every flag that wrap once had becomes --set, and what is no such flag stays.
@@ -57,8 +59,19 @@ func TestFormerEntries(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := options(t)
+			job, err := o.Run([]Target{{Path: path, Format: Generic}}, Job{DryRun: true})
+			if err != nil {
+				t.Fatal(err)
+			}
 			c := protect(t, o, path)
-			if got := read(t, path); got != x.want || c.Count(Updated) != 1 || c.Servers[0].Why != whyFormer {
+			if _, err := o.readRecord(path); err == nil {
+				t.Error("there is a record, which undo could restore")
+			}
+			var says strings.Builder
+			if job.DryRun = false; job.Write(&says, terminal.Palette{}) != nil || strings.Contains(says.String(), "--undo --file") || strings.Contains(says.String(), "back-up") {
+				t.Errorf("an undo is announced that there is not:\n%s", says.String())
+			}
+			if got := read(t, path); got != x.want || c.Count(Updated) != 1 || c.Servers[0].Why != whyUpdated {
 				t.Errorf("%+v\n got %s\nwant %s", c.Servers, got, x.want)
 			}
 			if again := protect(t, o, path); again.Count(Already) != 1 || again.changes() {

@@ -96,7 +96,7 @@ var entries = []struct{ name, in, want, why string }{
 		`{"command": "/opt/pellucid", "args": ["wrap", "--name", "s", "--url", "env:PELLUCID_URL"],"env":{"PELLUCID_URL": "${env:HOST}/mcp"}}`, ""},
 
 	{"wrapped by hand", `{"command":"pellucid","args":["wrap","--","srv"]}`, "", already},
-	{"wrapped by hand, elsewhere", `{"command":"C:\\bin\\Pellucid.EXE","args":["wrap","--","srv"]}`, "", already},
+	{"wrapped by hand, elsewhere", `{"command":"Pellucid.EXE","args":["wrap","--","srv"]}`, "", already},
 	{"websocket", `{"type":"ws","url":"wss://a.example/"}`, "", whySocket},
 	{"password", `{"url":"https://u:p@a.example/"}`, "", whyUser},
 	{"fragment", `{"url":"https://a.example/#x"}`, "", whyURL},

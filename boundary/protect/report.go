@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -124,7 +125,7 @@ func (o Options) once(t Target, job Job) (FileReport, error) {
 		f.Changed = false
 		return f, err
 	}
-	if f.Changed && !job.Undo {
+	if f.Changed && !job.Undo && len(change.record.Entries) > 0 {
 		f.Backup = o.backup(t.Path)
 	}
 	return f, left
@@ -171,6 +172,8 @@ func (r Report) Write(w io.Writer, p terminal.Palette) error {
 		fmt.Fprintf(out, "\n%s would be changed. Nothing was.\n", terminal.Plural(changed, "file"))
 	case r.Undo:
 		fmt.Fprintf(out, "\n%s restored. Restart the clients.\n", terminal.Plural(changed, "file"))
+	case !slices.ContainsFunc(r.Files, func(f FileReport) bool { return f.Backup != "" }):
+		fmt.Fprintf(out, "\n%s changed. Restart the clients.\n", terminal.Plural(changed, "file"))
 	default:
 		fmt.Fprintf(out, "\n%s changed. Restart the clients; %s takes %s back.\n", terminal.Plural(changed, "file"), undo,
 			map[bool]string{true: "it", false: "them"}[changed == 1])
@@ -193,6 +196,9 @@ func (f *FileReport) write(out io.Writer, p terminal.Palette) {
 			fmt.Fprintf(out, ": %s", s.Why)
 		}
 		fmt.Fprintln(out)
+		if s.Warning != "" {
+			fmt.Fprintf(out, "  %s   %s: %s\n", p.Yellow("warning"), terminal.Inline(s.Name), terminal.Printable(s.Warning))
+		}
 	}
 	for _, line := range f.diff {
 		fmt.Fprintln(out, "    "+paintDiff(p, terminal.Printable(line)))

@@ -215,7 +215,7 @@ func (u *undoing) unwrap() (edits []splice, ok bool) {
 	d := u.dialect
 	program, args := d.starts(u.v)
 	words, fine := d.words(u.v)
-	if !fine || !program.is('"') || !isOurs(program.str()) && program.str() != u.program() || len(words) == 0 || words[0] != "wrap" || !args.known() || !program.known() {
+	if !fine || !program.is('"') || !isOurs(program.str(), u.program()) || len(words) == 0 || words[0] != "wrap" || !args.known() || !program.known() {
 		return nil, false
 	}
 	all := args.list()

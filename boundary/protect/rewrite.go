@@ -26,7 +26,14 @@ func (o Options) rewrite(src []byte, f Format, wrapped func(at []string, name st
 			s := Server{At: h.at, Name: i.name, Disabled: i.v.disabled()}
 			e := entry{t: t, v: i.v, dialect: f.dialectOf(h.at), options: &o, name: s.Name, label: label(s.Name, labels), before: wrapped(h.at, s.Name)}
 			var own []splice
-			switch why := e.rewrite(); {
+			why := e.rewrite()
+			if why == already || why == whyFormer {
+				front, _ := withoutFormer(e.dialect.front(e.v))
+				s.Warning = e.warning(front)
+			} else if why == "" && e.before {
+				s.Warning = e.warning(nil)
+			}
+			switch {
 			case slices.Contains(o.Skip, s.Name):
 				s.Action, s.Why = Skipped, "as asked"
 			case why == already && !o.asked.in(e.dialect.front(e.v)):
@@ -34,7 +41,7 @@ func (o Options) rewrite(src []byte, f Format, wrapped func(at []string, name st
 			case why == already:
 				s.Action = Already
 			case why == whyFormer:
-				s.Action, s.Why, own = Updated, why, e.edits
+				s.Action, s.Why, own = Updated, whyUpdated, e.edits
 			case why == "" && h.obj.is('[') && t.find(h.at, s.Name) == nil:
 				s.Action, s.Why = Skipped, whyName
 			case why != "":

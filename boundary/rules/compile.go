@@ -29,6 +29,8 @@ type Options struct {
 	Getenv   func(name string) (value string, ok bool) // nil: os.LookupEnv
 	ReadFile func(name string) ([]byte, error)         // nil: of regular files, at most 32 MiB
 
+	OfClients bool // a server may lack a command and a URL, which the entry of a client names
+
 	opened func(name string) // told of every file that is read
 }
 

@@ -16,11 +16,12 @@ import (
 // configuration.
 type One struct {
 	Name string
-	// Command and URL say that the command line names the command or the URL. What the
-	// configuration says of another kind of server then does not count.
-	Command, URL bool
-	Settings     []Setting
-	Policy       *Policy // in place of that of the configuration
+	// Command or URL is that of the command line, and Dir the directory that it names. What the
+	// configuration says of the name counts for the same command or URL only: a name is no secret.
+	Command  []string
+	URL, Dir string
+	Settings []Setting
+	Policy   *Policy // in place of that of the configuration
 }
 
 // A Setting is a value that a command line gives a member.
@@ -74,12 +75,16 @@ func LoadOne(path string, o Options, one One) (r *Rules, elsewhere Problems, err
 
 // compileOne compiles the part of a file that c.one depends on.
 func (c *compiler) compileOne(root *node) error {
-	part := c.one.part(root)
+	entry := root.element("servers").element(c.one.Name)
+	part := c.one.part(root, c.opt)
+	if c.out.Foreign = c.one.isForeign(entry, c.opt); entry != nil && c.one.given() && !hasUpstream(entry) {
+		c.unbound(place{entry, "servers." + pathName(c.one.Name)})
+	}
 	for _, s := range c.one.Settings {
 		c.set(part, s)
 	}
 	server := part.element("servers").element(c.one.Name)
-	if !c.one.Command && !c.one.URL && !slices.ContainsFunc(ofUpstream, func(name string) bool { return server.element(name) != nil }) {
+	if !c.one.given() && !hasUpstream(server) {
 		return ErrNoServer
 	}
 	if all := part.element("classifiers"); all != nil {
@@ -98,7 +103,7 @@ func (c *compiler) compileOne(root *node) error {
 }
 
 // part is a copy of the part of a file that the server depends on, with an entry of the server.
-func (one *One) part(root *node) *node {
+func (one *One) part(root *node, o Options) *node {
 	part := root.only(func(name string) bool { return slices.Contains(ofOne, name) && (name != "policy" || one.Policy == nil) })
 	if part.element("evidence") == nil {
 		part.put("evidence", &node{kind: isObject}).put("mode", &node{kind: isText, text: "off"})
@@ -106,28 +111,21 @@ func (one *One) part(root *node) *node {
 	if t := part.element("telemetry"); t != nil {
 		part.put("telemetry", t.only(func(name string) bool { return name == "log" || name == "log_format" }))
 	}
+	server := part.element("servers").element(one.Name)
+	foreign := one.isForeign(server, o)
 	if list := part.element("exceptions"); list != nil && list.kind == isList {
 		own := *list
 		own.elements = slices.DeleteFunc(slices.Clone(list.elements), func(e *node) bool {
 			server := e.element("server")
-			return server == nil || server.text != one.Name
+			return foreign || server == nil || server.text != one.Name
 		})
 		part.put("exceptions", &own)
 	}
-	given := one.Command || one.URL
-	server := part.element("servers").element(one.Name)
-	if server == nil {
+	if server == nil || foreign {
 		server = &node{kind: isObject, setting: ofCommandLine}
 	}
 	server = server.only(func(name string) bool {
-		switch {
-		case slices.Contains(ofGatewayOnly, name), given && slices.Contains(ofUpstream, name):
-			return false
-		case given:
-			of := traitOf(name)
-			return !(one.Command && of&withURL != 0 || one.URL && of&withCommand != 0)
-		}
-		return true
+		return !slices.Contains(ofGatewayOnly, name) && !(one.given() && hasUpstream(server) && slices.Contains(ofUpstream, name))
 	})
 	servers := &node{kind: isObject}
 	servers.put(one.Name, server)
@@ -135,13 +133,49 @@ func (one *One) part(root *node) *node {
 	return part
 }
 
-func traitOf(name string) trait {
-	for _, m := range (&Server{}).members(newRules()) {
-		if m.name == name {
-			return m.trait
+func (one *One) given() bool { return len(one.Command) > 0 || one.URL != "" }
+
+// isForeign reports whether an entry of the file is of another command or URL than that of the command line.
+func (one *One) isForeign(entry *node, o Options) bool {
+	if !one.given() || !hasUpstream(entry) {
+		return false
+	}
+	if one.URL != "" {
+		at := entry.string("url")
+		if isReference(at) {
+			at, _ = o.resolve(at)
+		}
+		return at == "" || endpoint(at) != endpoint(one.URL)
+	}
+	var words []string
+	for _, word := range entry.element("command").list() {
+		words = append(words, word.text)
+	}
+	dir := entry.string("cwd")
+	return !slices.Equal(words, one.Command) || one.Dir != "" && (dir == "" || o.locate(dir) != filepath.Clean(one.Dir))
+}
+
+// endpoint is a URL without its query, in which keys stand.
+func endpoint(url string) string {
+	at, _, _ := strings.Cut(url, "?")
+	return at
+}
+
+// ofBound are members that hold secrets or trust, which go to a command or URL and not to a name.
+var ofBound = []string{"headers", "tls", "env", "admission", "dangerously_allow_sampling"}
+
+// unbound reports the members that an entry without a command or URL may not have.
+func (c *compiler) unbound(entry place) {
+	for _, name := range ofBound {
+		if n := entry.element(name); n != nil {
+			c.report(entry.join(name, n), "needs the command or url of the server beside it: any server may have this name")
 		}
 	}
-	return live
+}
+
+// hasUpstream reports whether an entry says of what server it is.
+func hasUpstream(entry *node) bool {
+	return slices.ContainsFunc(ofUpstream, func(name string) bool { return entry.element(name) != nil })
 }
 
 // namedClassifiers are those that the defaults, a server and its tools name.
@@ -167,6 +201,7 @@ func namedClassifiers(of ...*node) map[string]bool {
 // faultsOf are the mistakes in a whole file, but for those that another environment mends. Its policy was
 // compiled already.
 func faultsOf(root *node, src []byte, o Options) Problems {
+	o.OfClients = true
 	c := &compiler{src: string(src), opt: o, out: newRules()}
 	c.root = place{node: root.only(func(name string) bool { return name != "policy" })}
 	c.object(c.root, c.out.members())
@@ -295,6 +330,14 @@ func (n *node) element(name string) *node {
 		return nil
 	}
 	return place{node: n}.member(name)
+}
+
+// string is the text of a member of an object; "" if there is none.
+func (n *node) string(name string) string {
+	if m := n.element(name); m != nil {
+		return m.text
+	}
+	return ""
 }
 
 func (n *node) list() []*node {

@@ -79,24 +79,81 @@ func TestLoadOne(t *testing.T) {
 		t.Errorf("effective:\n%s", text)
 	}
 	// A server of the command line has the defaults, and of its entry what is for a server of its kind.
-	r, _, err = loadOne(t, ofTeam, One{Name: "far", Command: true})
+	r, _, err = loadOne(t, ofTeam, One{Name: "far", Command: []string{"srv", "-x"}})
 	if err != nil || r.Server("far").Headers != nil || r.Server("far").URL.text != "" || r.Server("far").Rule("a").Timeout != 3*time.Minute {
 		t.Errorf("%v", err)
 	}
-	r, _, err = loadOne(t, ofTeam, One{Name: "mine", Command: true, Settings: set("env={}")})
+	r, _, err = loadOne(t, ofTeam, One{Name: "mine", Command: []string{"srv", "-x"}, Settings: set("env={}")})
 	if err != nil || r.Server("mine").Command != nil || len(r.Server("mine").Env) != 0 {
 		t.Errorf("%v", err)
 	}
 	if _, _, err := loadOne(t, ofTeam, One{Name: "none"}); !errors.Is(err, ErrNoServer) {
 		t.Errorf("%v", err)
 	}
-	r, elsewhere, err = loadOne(t, "", One{Name: "@scope/x", URL: true})
+	r, elsewhere, err = loadOne(t, "", One{Name: "@scope/x", URL: "https://x.example"})
 	if err != nil || elsewhere != nil || r.Evidence.Mode != NoEvidence || r.Server("@scope/x").Rule("").MaxChars != 1<<20 {
 		t.Errorf("no file: %v", err)
+	}
+	for spec, want := range map[string]string{ // a mistake of an entry that counts is one of the server
+		"env: {T: env:T}": "servers.mine.env: needs the command or url", "headers: {A: b}": "servers.mine.headers: needs",
+		"tls: {ca: file:x}": "servers.mine.tls: needs", "admission: {pins: off}": "servers.mine.admission: needs", "dangerously_allow_sampling: true": "needs",
+	} {
+		if _, _, err := loadOne(t, "version: 1\nservers: {mine: {"+spec+"}}", One{Name: "mine", Command: []string{"x"}}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", spec, err)
+		}
+	}
+	r, elsewhere, err = loadOne(t, "version: 1\nservers: {mine: {timeout: 7s}, other: {profile: mcp}}", One{Name: "mine", URL: "https://x.example", Settings: set("admission.pins=audit")})
+	if err != nil || len(elsewhere) != 0 || r.Foreign || r.Server("mine").Rule("a").Timeout != 7*time.Second {
+		t.Errorf("an entry without a command: %v, %v", elsewhere, err)
 	}
 	r, _, err = loadOne(t, ofTeam, One{Name: "mine", Policy: &Policy{}})
 	if err != nil || r.Policy.Rules != nil {
 		t.Errorf("the policy of the command line: %v", err)
+	}
+}
+
+// TestForeign: what the file says of a server, secrets first of all, goes to the command or URL that it names
+// and to nothing else of that name.
+func TestForeign(t *testing.T) {
+	const src = `version: 1
+servers:
+  cmd: {command: [sh, real.sh], cwd: /srv, env: {MODE: secret}, frame: meta, admission: {pins: off}}
+  web: {url: "https://api.example/mcp?key=1", headers: {X-A: secret}, frame: meta}
+  ref: {url: env:CLOUD_KEY, headers: {X-A: secret}, frame: meta}
+  file: {mcp_json: none.json, frame: meta}
+exceptions:
+  - {server: cmd, code: role-marker, until: 2036-12-31T00:00:00Z, why: x}
+`
+	for _, x := range []struct {
+		one     One
+		foreign bool
+	}{
+		{One{Name: "cmd", Command: []string{"sh", "real.sh"}}, false},
+		{One{Name: "cmd", Command: []string{"sh", "real.sh"}, Dir: "/srv/"}, false},
+		{One{Name: "cmd", Command: []string{"sh", "real.sh"}, Dir: "/other"}, true},
+		{One{Name: "cmd", Command: []string{"sh", "evil.sh"}}, true},
+		{One{Name: "cmd", Command: []string{"sh", "real.sh", "x"}}, true},
+		{One{Name: "cmd", URL: "https://api.example/mcp"}, true},
+		{One{Name: "web", URL: "https://api.example/mcp"}, false},
+		{One{Name: "web", URL: "https://api.example/mcp/../x"}, true},
+		{One{Name: "web", URL: "http://api.example/mcp"}, true},
+		{One{Name: "web", URL: "https://api.example.evil/mcp"}, true},
+		{One{Name: "web", Command: []string{"sh", "real.sh"}}, true},
+		{One{Name: "ref", URL: "k"}, false},
+		{One{Name: "ref", URL: "https://evil.example"}, true},
+		{One{Name: "file", URL: "https://evil.example"}, true},
+		{One{Name: "new", URL: "https://evil.example"}, false},
+	} {
+		r, _, err := loadOne(t, src, x.one)
+		if err != nil {
+			t.Errorf("%+v: %v", x.one, err)
+			continue
+		}
+		s := r.Server(x.one.Name)
+		used := s.Rule("a").Frame == frame.KindMeta
+		if r.Foreign != x.foreign || used == (x.foreign || x.one.Name == "new") || x.foreign && (s.Env != nil || s.Headers != nil || s.Cwd != "" || s.Admission.Pins != newRules().admission.Pins || len(r.Exceptions) != 0) {
+			t.Errorf("%+v: foreign %v, %+v", x.one, r.Foreign, s)
+		}
 	}
 }
 
@@ -105,12 +162,12 @@ func TestLoadOneRefused(t *testing.T) {
 	for src, want := range map[string]string{
 		"version: 2\n": "later version", "nonsense": "want an object", "version: 1\n\t": "valid YAML",
 		"version: 1\ndefaults: {timeout: soon}": "line 2, column 21: defaults.timeout: want a duration",
-		"version: 1\nservers: {mine: {command: [x], classify: [cloud]}}\nclassifiers: {cloud: {provider: azure, url: https://c.example, key: env:NOT_SET}}": "classifiers.cloud.key: variable \"NOT_SET\" is not set",
-		"version: 1\nservers: {mine: {command: [x], classify: [none]}}":                                                                                     "servers.mine.classify[0]: want the name of a classifier",
-		"version: 1\npolicy: {preset: none, rules: [{name: a}]}":                                                                                            "policy.rules[0].",
-		"version: 1\nservers: {mine: {}}\nservers: {mine: {}}":                                                                                              "stands here a second time",
+		"version: 1\nservers: {mine: {command: [srv, -x], classify: [cloud]}}\nclassifiers: {cloud: {provider: azure, url: https://c.example, key: env:NOT_SET}}": "classifiers.cloud.key: variable \"NOT_SET\" is not set",
+		"version: 1\nservers: {mine: {command: [srv, -x], classify: [none]}}":                                                                                     "servers.mine.classify[0]: want the name of a classifier",
+		"version: 1\npolicy: {preset: none, rules: [{name: a}]}":                                                                                                  "policy.rules[0].",
+		"version: 1\nservers: {mine: {}}\nservers: {mine: {}}":                                                                                                    "stands here a second time",
 	} {
-		if _, _, err := loadOne(t, src, One{Name: "mine", Command: true}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := loadOne(t, src, One{Name: "mine", Command: []string{"srv", "-x"}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", src, err)
 		}
 	}
@@ -118,7 +175,7 @@ func TestLoadOneRefused(t *testing.T) {
 
 // TestSettings: a setting goes before the file, and takes the file's own words and errors.
 func TestSettings(t *testing.T) {
-	r, _, err := loadOne(t, ofTeam, One{Name: "mine", Command: true, Settings: set("timeout=5s", "hold=hidden-tag,hidden-bidi", "tools.read_*.max_chars=9",
+	r, _, err := loadOne(t, ofTeam, One{Name: "mine", Command: []string{"srv", "-x"}, Settings: set("timeout=5s", "hold=hidden-tag,hidden-bidi", "tools.read_*.max_chars=9",
 		"llm.provider=Some AI", "frame=llm", "llm.model=", "pin=12", "fence=all", "admission.wide=false", "evidence.mode=off", "defaults.profile=mcp",
 		"quarantine.two_persons=true", "captures.total=2MiB", "servers.mine.validate=off")})
 	if err != nil {
@@ -151,13 +208,13 @@ func TestSettings(t *testing.T) {
 		"exceptions=[{server: mine}]": "--set exceptions[0].code: is missing",
 		"defaults=x":                  "--set defaults: want an object",
 	} {
-		_, _, err := loadOne(t, "", One{Name: "mine", Command: true, Settings: set(spec)})
+		_, _, err := loadOne(t, "", One{Name: "mine", Command: []string{"srv", "-x"}, Settings: set(spec)})
 		var p Problems
 		if !errors.As(err, &p) || !p.OfCommandLine() || !strings.HasPrefix(p[0].String(), want) {
 			t.Errorf("%s: %v", spec, err)
 		}
 	}
-	_, _, err = loadOne(t, "version: 1\nservers: {mine: {frame: llm}}\n", One{Name: "mine", Command: true, Settings: set("timeout=9s")})
+	_, _, err = loadOne(t, "version: 1\nservers: {mine: {frame: llm}}\n", One{Name: "mine", Command: []string{"srv", "-x"}, Settings: set("timeout=9s")})
 	var p Problems
 	if !errors.As(err, &p) || p.OfCommandLine() {
 		t.Errorf("a mistake of the file is one of the command line: %v", err)
@@ -172,7 +229,7 @@ func FuzzSettings(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, path, value string) {
 		o := newFixed().options()
-		_, _, err := LoadOne("", o, One{Name: "mine", Command: true, Settings: []Setting{{"--set", path, value}}})
+		_, _, err := LoadOne("", o, One{Name: "mine", Command: []string{"srv", "-x"}, Settings: []Setting{{"--set", path, value}}})
 		var p Problems
 		if err != nil && (!errors.As(err, &p) || !p.OfCommandLine()) {
 			t.Errorf("%v", err)

@@ -55,6 +55,8 @@ type Rules struct {
 
 	Servers    []*Server // by name
 	Exceptions []exception
+	// Foreign: LoadOne passed over what the file says of the server, since it is of another command or URL.
+	Foreign bool
 
 	tokens string // where Tokens are read from
 

@@ -58,14 +58,7 @@ func (c *compiler) server(name string, p place) *Server {
 	if p.kind != isObject {
 		return s
 	}
-	switch {
-	case c.one == nil || !c.one.Command && !c.one.URL:
-		c.oneUpstream(s, p)
-	case c.one.Command:
-		c.refuse(s, p, withURL)
-	case c.one.URL:
-		c.refuse(s, p, withCommand)
-	}
+	c.oneUpstream(s, p)
 	if client := p.at("mcp_json"); client.node != nil && client.kind != isNull {
 		c.client(s, client, p)
 	}
@@ -150,6 +143,12 @@ func (c *compiler) oneUpstream(s *Server, p place) {
 		}
 	}
 	switch {
+	case c.one != nil && c.one.URL != "":
+		c.refuse(s, p, withCommand)
+	case c.one != nil && c.one.given():
+		c.refuse(s, p, withURL)
+	case len(has) == 0 && c.opt.OfClients:
+		c.unbound(p)
 	case len(has) == 0:
 		c.report(p, "want one of command, url and mcp_json")
 	case len(has) > 1:

@@ -84,7 +84,7 @@ func parseWrap(args []string) (*preflight.Wrapped, error) {
 	if file == "" {
 		file = install.ConfigFile()
 	}
-	r, _, err := rules.LoadOne(file, rules.Options{}, rules.One{Name: w.Name, Command: w.URL == "", URL: w.URL != "", Settings: w.settings()})
+	r, _, err := rules.LoadOne(file, rules.Options{}, rules.One{Name: w.Name, Command: w.Command, URL: w.URL, Dir: w.Cwd, Settings: w.settings()})
 	if err != nil {
 		return nil, w.refused(file, err)
 	}

@@ -5,11 +5,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
-	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/classifiers"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -17,7 +15,7 @@ import (
 
 type classifyCmd struct {
 	With   []string `default:"local" placeholder:"NAME,…" help:"Names of classifiers in the configuration. local, the default, is the model inside this program."`
-	Config string   `short:"c" placeholder:"FILE" completion:"files" help:"Configuration that defines the names (default, where a name other than local is given: pellucid.yaml in this directory, or that of your configuration folder)."`
+	Config string   `short:"c" placeholder:"FILE" completion:"files" help:"Configuration that defines the names (default, where a name other than local is given: pellucid.yaml in your configuration folder)."`
 	JSON   bool     `name:"json" xor:"form" help:"Print the verdicts as JSON."`
 	JSONL  bool     `name:"jsonl" xor:"form" help:"Read JSON lines and print them with a member \"score\", of the text under --key."`
 	Key    string   `default:"text" placeholder:"NAME" help:"Name of the member that --jsonl judges."`
@@ -58,28 +56,22 @@ func (c *classifyCmd) Run(e *env) error {
 	return classifiers.Unjudged(list)
 }
 
-// rules are those of the configuration, or of one that says nothing.
+// rules are those of the configuration, or, where only the local classifier is wanted, of one that says nothing.
 func (c *classifyCmd) rules(e *env) (*rules.Rules, error) {
-	if c.Config == "" {
+	if c.Config == "" && !slices.ContainsFunc(c.With, func(name string) bool { return name != rules.Local }) {
 		return rules.Parse([]byte("version: 1\n"), rules.Options{})
 	}
-	path, err := filepath.Abs(c.Config)
-	if err != nil {
-		return nil, err
-	}
-	return rules.Load(path, e.references())
+	return e.configuration(c.Config)
 }
 
 // open makes the classifiers that are wanted.
 func (c *classifyCmd) open(e *env) (*classifiers.Texts, error) {
-	if c.Config == "" && slices.ContainsFunc(c.With, func(name string) bool { return name != rules.Local }) {
-		if c.Config = install.ConfigInForce(); c.Config == "" {
-			return nil, exit.With(exit.Usage, errors.New("classify: --with needs a configuration: -c FILE"))
-		}
-	}
 	r, err := c.rules(e)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, exit.With(exit.Config, fmt.Errorf("classify: %w", err))
+	case r == nil:
+		return nil, exit.With(exit.Usage, errors.New("classify: --with needs a configuration: -c FILE"))
 	}
 	texts, err := classifiers.OpenTexts(r, c.With, terminal.MaxInput)
 	if _, unknown := errors.AsType[*classifiers.UnknownError](err); unknown {

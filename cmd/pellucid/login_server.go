@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
-	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/preflight"
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
@@ -64,7 +63,7 @@ func (c *loginServer) find(e *env, name string) (at remoteServer, err error) {
 		return at, err
 	}
 	if s == nil {
-		return at, exit.With(exit.Usage, fmt.Errorf("login: no server is called %s, in the configuration or in a client's file: give its URL", finding.Quote(name)))
+		return at, exit.With(exit.Usage, fmt.Errorf("login: no server is called %s in your configuration or in a client's file in your home: give its URL", finding.Quote(name)))
 	}
 	at = remoteServer{name: name, url: s.URL.Reveal(), header: s.Header(), tls: s.TLS}
 	if at.header.Get("Authorization") != "" {
@@ -78,19 +77,14 @@ func (c *loginServer) find(e *env, name string) (at remoteServer, err error) {
 
 // configured is the server of that name; nil if no server has it.
 func (c *loginServer) configured(e *env, name string) (*rules.Server, error) {
-	file := c.Config
-	if file == "" {
-		file = install.ConfigInForce()
+	r, err := e.configuration(c.Config)
+	if err != nil {
+		return nil, exit.With(exit.Config, fmt.Errorf("login: %w", err))
 	}
-	if file != "" {
-		r, err := rules.Load(file, e.references())
-		if err != nil {
-			return nil, exit.With(exit.Config, fmt.Errorf("login: %w", err))
-		}
-		if s := r.Server(name); s != nil {
-			if s.Command != nil {
-				return nil, errCommand
-			}
+	if r != nil {
+		if s := r.Server(name); s != nil && s.Command != nil {
+			return nil, errCommand
+		} else if s != nil && s.URL.Reveal() != "" {
 			return s, nil
 		}
 	}
@@ -98,6 +92,7 @@ func (c *loginServer) configured(e *env, name string) (*rules.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.Dir = "" // a file of a project may send the user's headers to a URL of its own
 	find := &preflight.Finder{Getenv: e.Getenv, ParseWrap: parseWrap}
 	all, err := find.Clients(m)
 	if err != nil {

@@ -72,7 +72,7 @@ func (c *protectCmd) flags() (protect.Flags, error) {
 	if err != nil {
 		return f, exit.With(exit.Config, err)
 	}
-	if _, _, err := rules.LoadOne("", rules.Options{}, rules.One{Name: w.Name, Command: true, Settings: w.settings(), Policy: policy}); err != nil {
+	if _, _, err := rules.LoadOne("", rules.Options{}, rules.One{Name: w.Name, Command: []string{w.Name}, Settings: w.settings(), Policy: policy}); err != nil {
 		return f, w.refused("", err)
 	}
 	if w.Policy != "" && !slices.Contains(expr.Presets, w.Policy) { // a client starts wrap elsewhere

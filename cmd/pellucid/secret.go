@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 )
 
@@ -22,6 +23,19 @@ func (e *env) references() rules.Options {
 		value := e.Getenv(name)
 		return value, value != ""
 	}}
+}
+
+// configuration reads the file that a flag names, or else that of the user; nil if there is neither. What
+// sends secrets does not read that of the working directory, which may have come with a project.
+func (e *env) configuration(file string) (*rules.Rules, error) {
+	o := e.references()
+	if file == "" {
+		file, o.OfClients = install.ConfigFile(), true
+	}
+	if file == "" {
+		return nil, nil
+	}
+	return rules.Load(file, o)
 }
 
 // optional is the secret that ref stands for, or "" where there is no ref.

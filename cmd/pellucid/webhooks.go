@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
-	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/review"
 	"github.com/pellucid-mcp/pellucid/record/webhook"
@@ -24,7 +22,7 @@ type webhooksCmd struct {
 	stateDB
 	Limit  int    `default:"100" help:"Maximum number of messages to list, up to 10,000."`
 	Test   string `placeholder:"NAME" help:"Send a test message to this receiver of the configuration instead, once."`
-	Config string `short:"c" placeholder:"FILE" completion:"files" help:"With --test: configuration (default: pellucid.yaml in this directory, or that of your configuration folder)."`
+	Config string `short:"c" placeholder:"FILE" completion:"files" help:"With --test: configuration (default: pellucid.yaml in your configuration folder)."`
 	JSON   bool   `name:"json" help:"Print one JSON object for each message, as JSON lines."`
 }
 
@@ -67,9 +65,12 @@ func (c *webhooksCmd) Run(e *env) error {
 
 // test sends a message to a receiver.
 func (c *webhooksCmd) test(e *env) error {
-	r, err := rules.Load(cmp.Or(c.Config, install.ConfigInForce(), install.ConfigName), e.references())
-	if err != nil {
+	r, err := e.configuration(c.Config)
+	switch {
+	case err != nil:
 		return exit.With(exit.Config, fmt.Errorf("webhooks: %w", err))
+	case r == nil:
+		return exit.With(exit.Usage, errors.New("webhooks: --test needs a configuration: -c FILE"))
 	}
 	hook := r.Webhooks[c.Test]
 	if hook == nil {

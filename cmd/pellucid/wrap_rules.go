@@ -35,11 +35,17 @@ func (c *wrapCmd) compile(o rules.Options) (*wrapRules, error) {
 	if r.file == "" {
 		r.file = install.ConfigFile()
 	}
-	one := rules.One{Name: c.Name, Command: len(c.Command) > 0, URL: c.URL != "", Settings: c.settings(), Policy: policy}
+	at := rules.Literal(c.URL)
+	if strings.HasPrefix(c.URL, "env:") || strings.HasPrefix(c.URL, "file:") { // a key in its query is a secret
+		if at, err = o.Reference(c.URL); err != nil {
+			return nil, exit.With(exit.Config, fmt.Errorf("wrap: --url: %w", err))
+		}
+	}
+	one := rules.One{Name: c.Name, Command: c.Command, URL: at.Reveal(), Dir: c.Cwd, Settings: c.settings(), Policy: policy}
 	if r.Rules, r.elsewhere, err = rules.LoadOne(r.file, o, one); err != nil {
 		return nil, c.refused(r.file, err)
 	}
-	if err := c.upstream(r.Servers[0], o); err != nil {
+	if err := c.upstream(r.Servers[0], at, o); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -85,6 +91,9 @@ func (c *wrapCmd) warn(e *env, r *wrapRules, log *slog.Logger) {
 	if len(r.elsewhere) > 0 {
 		log.Warn("the configuration has mistakes that do not concern this server: pellucid doctor lists them", "file", terminal.Inline(r.file), "first", r.elsewhere[0].String())
 	}
+	if r.Foreign {
+		log.Warn("the configuration has another command or URL for a server of this name: nothing that it says of that server counts here", "file", terminal.Inline(r.file), "name", finding.Quote(c.Name))
+	}
 	for _, name := range r.Servers[0].Inherit {
 		if e.Getenv(name) == "" {
 			log.Warn("a variable of --env is not set in this process: the server does not get it", "name", finding.Quote(name))
@@ -93,16 +102,12 @@ func (c *wrapCmd) warn(e *env, r *wrapRules, log *slog.Logger) {
 }
 
 // upstream is the command or the URL that the flags say.
-func (c *wrapCmd) upstream(s *rules.Server, o rules.Options) (err error) {
+func (c *wrapCmd) upstream(s *rules.Server, at rules.Value, o rules.Options) error {
 	if len(c.Command) > 0 {
 		s.Command = c.Command
 	}
 	if c.URL != "" {
-		if s.URL = rules.Literal(c.URL); strings.HasPrefix(c.URL, "env:") || strings.HasPrefix(c.URL, "file:") { // a key in its query is a secret
-			if s.URL, err = o.Reference(c.URL); err != nil {
-				return exit.With(exit.Config, fmt.Errorf("wrap: --url: %w", err))
-			}
-		}
+		s.URL = at
 	}
 	if s.Command == nil && (c.Cwd != "" || len(c.Env) > 0) || s.Command != nil && (len(c.Header) > 0 || c.Bearer != "") {
 		return exit.With(exit.Usage, errors.New("wrap: --cwd and --env are for a command, --header and --bearer for a URL"))

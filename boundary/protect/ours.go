@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package protect
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/text/finding"
+)
+
+// isOurs reports whether a command is this program: pellucid of the path, binary, or a file that is the
+// running program or one of these. A file of a project may have any name.
+func isOurs(command, binary string) bool {
+	if command == binary && binary != "" || isBare(command) && strings.TrimSuffix(strings.ToLower(command), ".exe") == "pellucid" {
+		return true
+	}
+	at, err := exec.LookPath(command)
+	if err != nil || !filepath.IsAbs(command) && !isBare(command) {
+		return false
+	}
+	is, err := os.Stat(at)
+	if err != nil {
+		return false
+	}
+	self, _ := os.Executable()
+	inPath, _ := exec.LookPath("pellucid")
+	return slices.ContainsFunc([]string{binary, self, inPath}, func(own string) bool {
+		info, err := os.Stat(own)
+		return err == nil && os.SameFile(is, info)
+	})
+}
+
+// isBare reports whether a command is looked up in the path.
+func isBare(command string) bool { return !strings.ContainsAny(command, `/\`) }
+
+// places are variables that say where the state and the configuration of a user are.
+var places = []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "APPDATA", "LOCALAPPDATA", "USERPROFILE"}
+
+// isSteering reports whether Pellucid itself reads a variable, but for those that Protect writes.
+func isSteering(name string) bool {
+	name = strings.ToUpper(name)
+	return slices.Contains(places, name) || strings.HasPrefix(name, "PELLUCID_") && name != urlVariable && !strings.HasPrefix(name, "PELLUCID_HEADER_")
+}
+
+// steers reports whether an entry that was not behind Pellucid sets variables of ours: its author
+// could have the program take pins and rules from a directory of their own.
+func (e *entry) steers(env *node) bool {
+	return !e.before && slices.ContainsFunc(env.all(), func(m member) bool {
+		return isSteering(m.name) || strings.HasPrefix(strings.ToUpper(m.name), "PELLUCID_")
+	})
+}
+
+// strict are members of the configuration that make no entry laxer, unless their value is empty.
+var strict = []string{"timeout", "hold", "profile", "classify", "fence", "capture", "capture_of", "telemetry.log", "telemetry.log_format"}
+
+// warning names what of an entry behind Pellucid may make the boundary laxer than the configuration of the user
+// does; "" if nothing may. front is what it tells wrap.
+func (e *entry) warning(front []string) string {
+	var names []string
+	for i := 0; i < len(front); i++ {
+		flag, value, inside := strings.Cut(front[i], "=")
+		if !inside && takesValue(flag) && i+1 < len(front) {
+			i++
+			value = front[i]
+		}
+		path, to, _ := strings.Cut(value, "=")
+		switch {
+		case flag == "--set" && !(slices.Contains(strict, path) && to != "" && to != "[]"):
+			names = append(names, "--set "+finding.Quote(path))
+		case flag == "--config", flag == "-c", flag == "--frame" && value != "fence", flag == "--evidence" && value == "off",
+			flag == "--policy" && value != "standard" && value != "strict":
+			names = append(names, flag)
+		}
+	}
+	program, _ := e.dialect.starts(e.v)
+	for _, env := range []*node{e.v.get(e.dialect.env), e.v.get(e.dialect.command).get(e.dialect.env)} {
+		for _, m := range env.all() {
+			if isSteering(m.name) || strings.EqualFold(m.name, "PATH") && isBare(program.str()) {
+				names = append(names, finding.Quote(m.name))
+			}
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return "its entry sets " + strings.Join(names, ", ") + ", which may weaken the boundary: look whether that is yours"
+}
