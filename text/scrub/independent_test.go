@@ -33,20 +33,20 @@ var naiveTokens = []string{
 	"<|im_start|>", "<|im_end|>", "<|im_sep|>", "<|im_user|>", "<|eot_id|>", "<|eot|>",
 	"<|start_header_id|>", "<|end_header_id|>", "<|header_end|>", "<|end_of_text|>", "<|endoftext|>",
 	"<|end_of_turn|>", "<|assistant|>", "<|user|>", "<|message|>", "<|channel|>", "<|python_tag|>",
-	"<|end_of_sentence|>", "<end_of_turn>", "[/inst]", "<<sys>>", "<</sys>>",
-	"</system>", "</tool_response>", "<think>", "</think>", "[tool_calls]", "[available_tools]",
-	"[tool_results]", "[/tool_results]", "<unused0>", "<function_results>", "### instruction:",
-	"### system:",
+	"<|end_of_sentence|>", "<end_of_turn>", "[/INST]", "<<SYS>>", "<</SYS>>",
+	"</system>", "</tool_response>", "<think>", "</think>", "[TOOL_CALLS]", "[AVAILABLE_TOOLS]",
+	"[TOOL_RESULTS]", "[/TOOL_RESULTS]", "<unused0>", "<function_results>", "### Instruction:",
+	"### System:",
 }
 
 var homoglyphs = strings.NewReplacer(
 	"\u0430", "a", "\u0435", "e", "\u0456", "i", "\u043e", "o", "\u0440", "p", "\u0441", "c",
 	"\u0443", "y", "\u0445", "x", "\u0455", "s", "\u0501", "d", "\u04bb", "h", "\u03bf", "o",
-	"\u0405", "s", "\u03a5", "y", "\u0406", "i", "\u0415", "e", "\u041c", "m", "\u0422", "t",
-	"\ua731", "s", "\u2581", "_", "\u01c0", "|", "\u2039", "<", "\u203a", ">",
+	"\u0405", "S", "\u03a5", "Y", "\u0406", "I", "\u0415", "E", "\u041c", "M", "\u0422", "T",
+	"\ua731", "S", "\u2581", "_", "\u01c0", "|", "\u2039|", "<|", "|\u203a", "|>", "\u2039\u2039", "<<", "\u203a\u203a", ">>",
 )
 
-// naiveToken looks for a token after NFKD, without marks, in lower case, with the
+// naiveToken looks for a token after NFKD, without marks, with the
 // homoglyphs of the corpora replaced and, but for headings, line breaks ignored.
 func naiveToken(s string) string {
 	s = strings.Map(func(r rune) rune {
@@ -55,7 +55,7 @@ func naiveToken(s string) string {
 		}
 		return r
 	}, norm.NFKD.String(s))
-	s = strings.ToLower(homoglyphs.Replace(s))
+	s = homoglyphs.Replace(s)
 	joined := strings.NewReplacer("\n", "", "\r", "").Replace(s)
 	for _, t := range naiveTokens {
 		in := joined
