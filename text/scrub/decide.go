@@ -201,9 +201,14 @@ func (m *matcher) decide(c Class, h hit, exact bool) bool {
 // keeps reports whether a token stays for the moment that honest text spells too: it does
 // where the text spells it plainly, as honest text does. spec: scrub/4.5
 func (m *matcher) keeps(h hit, exact bool) bool {
-	midLine := h.tok.kind == asHeading && !beginsLine(m.src, int(h.start)) // where no heading stands
+	midLine := h.tok.kind == asHeading && !beginsLine(m.src, int(h.start)) && !beginsInString(m.src[:h.start]) // where no heading stands
 	honest := h.inCode || h.tok.Treatment == Ambiguous || m.narrow && h.tok.Treatment == RemoveMCP && !midLine
 	return honest && exact && !m.all && !touched(m.changed, int(h.start), int(h.end))
+}
+
+// beginsInString reports whether what stands behind before begins a string of JSON, or a line of one.
+func beginsInString(before string) bool {
+	return strings.HasSuffix(before, `"`) || strings.HasSuffix(before, `\n`)
 }
 
 // inCode reports whether h stands where source code has an index, as in calls[CALL_ID], or a
