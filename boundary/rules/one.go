@@ -236,6 +236,9 @@ func (c *compiler) set(part *node, s Setting) {
 	case slices.Contains(names, ""):
 		refuse("want PATH=VALUE, such as max_chars=4000000")
 		return
+	case names[0] == "version":
+		refuse("is that of a file: a command line has none")
+		return
 	case ofServer && slices.Contains(ofUpstream, names[0]), ofServer && slices.Contains(ofGatewayOnly, names[0]):
 		refuse("is not set here: a command stands behind --, a URL behind --url, and what only a gateway uses in its configuration")
 		return
@@ -308,6 +311,8 @@ func (v value) fromSetting(text string) (n *node, fault string) {
 	_, choice := v.schema["anyOf"] // a word, or a list
 	takesList := v.schema["type"] == "array" || choice && text != "all"
 	switch {
+	case text == "" && takesList && v.form == scalar:
+		return &node{kind: isList}, ""
 	case text == "", !takesList && (choice || v.words != nil || v.form == scalar && v.schema["type"] == "string"):
 		return &node{kind: isText, text: text}, ""
 	case takesList && v.form == scalar && !strings.HasPrefix(text, "["):

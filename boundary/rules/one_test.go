@@ -186,6 +186,9 @@ func TestSettings(t *testing.T) {
 		g.Mode != policy.Off || s.Rule("read_a").MaxChars != 9 || s.Rule("read_a").Frame != frame.KindMeta {
 		t.Errorf("%+v", g)
 	}
+	if r, _, err := loadOne(t, ofTeam, One{Name: "mine", Command: []string{"x"}, Settings: set("hold=")}); err != nil || len(r.Server("mine").Rule("a").Hold) != 0 {
+		t.Errorf("an empty list: %v", err)
+	}
 	if s.Pin != "12" || s.Admission.Wide || r.Evidence.Mode != NoEvidence || !r.TwoPersons || r.Captures.Total != 2<<20 {
 		t.Errorf("%+v", r)
 	}
@@ -201,6 +204,7 @@ func TestSettings(t *testing.T) {
 		"servers.far.timeout=1s":      "--set servers.far.timeout: is not a setting of this server",
 		"timeout.x=1":                 "--set timeout.x: there is no such member",
 		"=1":                          "--set : want PATH=VALUE",
+		"version=2":                   "--set version: is that of a file",
 		"tools=[":                     "--set tools: the value is not valid",
 		"frame=llm":                   "servers.mine: frame: llm needs llm.provider",
 		"tools={a: {frame: x}}":       "--set tools.a.frame: want fence, meta or llm",

@@ -116,7 +116,7 @@ func TestProblems(t *testing.T) {
 		{"version: 1\ndefaults: {llm: {provider: x}}", "line 2, column 12: defaults.llm: there is no such member"},
 
 		{"version: 1\ntokens: tokens.txt", "line 2, column 9: tokens: want file:PATH of a file of control tokens"},
-		{"version: 1\ntokens: file:bad.txt", `line 2, column 9: tokens: line 1: unknown word "drop"; line 2: a token has 2 to 64 characters: "x"`},
+		{"version: 1\ntokens: file:bad.txt", `line 2, column 9: tokens: file "bad.txt", line 1: this is no file of control tokens: pellucid scrub --tokens says why`},
 
 		// Store, public_url, auth.
 		{"version: 1\npublic_url: https://a.example&b", "line 2, column 13: public_url: has a host that no request can name"},

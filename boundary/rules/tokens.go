@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
@@ -42,7 +43,9 @@ func (c *compiler) controlTokens(p place) {
 	}
 	table, err := scrub.Builtin().With(string(src))
 	if faults := (*scrub.TokenFileError)(nil); errors.As(err, &faults) {
-		c.report(p, "%s", strings.TrimPrefix(faults.Error(), "scrub: tokens: "))
+		// What stands there is not shown: the file may be another than the operator thinks.
+		line, _, _ := strings.Cut(faults.Faults[0], ":")
+		c.report(p, "file %s, %s: this is no file of control tokens: pellucid scrub --tokens says why", finding.Quote(path), line)
 		return
 	}
 	c.out.Tokens, c.out.tokens, c.out.tokensPrint = table, ref, sha256.Sum256(src)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app/audit"
 	"github.com/pellucid-mcp/pellucid/app/exit"
@@ -81,6 +82,8 @@ file cannot be read; 2 wrong usage; 4 the store cannot be reached.`
 
 func (c *ledgerVerifyCmd) Validate() error {
 	switch {
+	case strings.HasSuffix(c.Dir, ".proof"):
+		return errors.New("a file is checked with --proof FILE: this argument is the directory of an exported log")
 	case len(c.Key) == 0 && (c.Dir != "" || c.Proof != ""):
 		return errors.New("--key: say which key you trust: pellucid ledger checkpoint --keys prints the keys of the log")
 	case c.Dir != "" && c.Proof != "":

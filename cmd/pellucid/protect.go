@@ -73,7 +73,7 @@ func (c *protectCmd) flags() (protect.Flags, error) {
 		return f, exit.With(exit.Config, err)
 	}
 	if _, _, err := rules.LoadOne("", rules.Options{}, rules.One{Name: w.Name, Command: []string{w.Name}, Settings: w.settings(), Policy: policy}); err != nil {
-		return f, w.refused("", err)
+		return f, exit.With(exit.Usage, errors.New(strings.ReplaceAll(w.refused("", err).Error(), "wrap: --set hold", "protect: --hold")))
 	}
 	if w.Policy != "" && !slices.Contains(expr.Presets, w.Policy) { // a client starts wrap elsewhere
 		path, err := filepath.Abs(w.Policy)
@@ -109,6 +109,9 @@ func (c *protectCmd) Run(e *env) error {
 		if err := install.KeepCopy(opt); err != nil {
 			return err
 		}
+	}
+	if _, err := e.configuration(""); err != nil && !c.Undo {
+		fmt.Fprintln(e.Stderr, "pellucid: protect: a server that a mistake of your configuration concerns will not start: "+err.Error())
 	}
 	report, failed := opt.Run(files, protect.Job{DryRun: c.DryRun, Undo: c.Undo})
 	if len(report.Files) == 0 && !c.Undo {
