@@ -102,11 +102,7 @@ document.addEventListener('keydown', key)
 document.addEventListener('pointerdown', disarm)
 
 document.addEventListener('click', ev => {
-	const el = ev.target instanceof Element && ev.target.closest('[data-copy], [data-keys], [data-reload]')
-	if (!el) return
-	if (el.dataset.keys !== undefined) one('#keys')?.showModal()
-	else if (el.dataset.reload !== undefined) location.reload()
-	else navigator.clipboard.writeText(document.getElementById(el.dataset.copy)?.textContent ?? '').then(() => say('Copied.'), () => say('The browser did not allow to copy.'))
+	if (ev.target instanceof Element && ev.target.closest('[data-keys]')) one('#keys')?.showModal()
 })
 
 const letters = one('#letters')
