@@ -28,8 +28,8 @@ import (
 // Follow writes the records of a log as JSON lines, and goes on as the log grows. If File is set, it appends to this
 // file; otherwise it writes to Stdout.
 //
-// Each record is written at least once. A file goes on behind its last whole line. Where an empty file and standard
-// output go on says the state directory, which is told after a batch was written.
+// Each record is written at least once. A file goes on behind its last whole line. The state directory
+// says where an empty file and standard output go on; it is written after each batch.
 type Follow struct {
 	File   string
 	Stdout io.Writer
@@ -62,17 +62,17 @@ func (f *Follow) Run(ctx context.Context, l *storage.Ledger, dir *state.Dir) err
 	if f.poll <= 0 {
 		f.poll = followPoll
 	}
-	held, err := f.lock(ctx)
+	held, err := f.lockOutput(ctx)
 	if err != nil || held == nil {
 		return err
 	}
 	defer held.Close()
-	if err := f.load(); err != nil {
+	if err := f.readPosition(); err != nil {
 		return err
 	}
 	pause := backoff.Waits{First: f.poll, Most: time.Minute}
 	for begun, failed := false, false; ; begun = true {
-		more, err := f.step(ctx)
+		more, err := f.writeBatch(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -96,9 +96,9 @@ func (f *Follow) Run(ctx context.Context, l *storage.Ledger, dir *state.Dir) err
 	}
 }
 
-// step writes at most one batch. more says that the log has more records.
-func (f *Follow) step(ctx context.Context) (more bool, err error) {
-	if err := f.store(); err != nil {
+// writeBatch writes at most one batch. more says that the log has more records.
+func (f *Follow) writeBatch(ctx context.Context) (more bool, err error) {
+	if err := f.keepPosition(); err != nil {
 		return false, err
 	}
 	head, err := f.log.Head(ctx)
@@ -108,10 +108,10 @@ func (f *Follow) step(ctx context.Context) (more bool, err error) {
 	case err != nil:
 		return false, err
 	case f.next.Origin != "" && f.next.Origin != head.Origin:
-		return false, f.refuse("what was exported before is of the log %s, and this one is %s: name another file, or remove %s to begin with the first record",
-			finding.Quote(f.next.Origin), finding.Quote(head.Origin), finding.Quote(f.dir.File(f.name())))
+		return false, f.refusal("what was exported before is of the log %s, and this one is %s: name another file, or remove %s to begin with the first record",
+			finding.Quote(f.next.Origin), finding.Quote(head.Origin), finding.Quote(f.dir.File(f.positionName())))
 	case f.next.Next > head.Size:
-		return false, f.refuse("the log has %d records, and %d were exported: the database has lost records; pellucid ledger restore brings them back", head.Size, f.next.Next)
+		return false, f.refusal("the log has %d records, and %d were exported: the database has lost records; pellucid ledger restore brings them back", head.Size, f.next.Next)
 	case f.next.Next == head.Size && (f.checked || f.File == ""):
 		return false, nil
 	}
@@ -125,16 +125,16 @@ func (f *Follow) step(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	f.next = next
-	return next.Next < head.Size, f.store()
+	return next.Next < head.Size, f.keepPosition()
 }
 
-// refuse is an error after which a follower ends.
-func (f *Follow) refuse(format string, args ...any) error {
+// refusal is an error after which a follower ends.
+func (f *Follow) refusal(format string, args ...any) error {
 	return exit.With(exit.Failed, fmt.Errorf("ledger: export: "+format, args...))
 }
 
-// lines returns a batch of records as JSON lines, and the index of the record behind it.
-func (f *Follow) lines(ctx context.Context, first, size int64) (out []byte, next int64, err error) {
+// batch returns a batch of records as JSON lines, and the index of the record behind it.
+func (f *Follow) batch(ctx context.Context, first, size int64) (out []byte, next int64, err error) {
 	if first >= size {
 		return nil, first, nil
 	}
@@ -154,7 +154,7 @@ func (f *Follow) lines(ctx context.Context, first, size int64) (out []byte, next
 
 // toStdout writes a batch to standard output. A reader that does not read does not keep the process from ending.
 func (f *Follow) toStdout(ctx context.Context, first, size int64) (next int64, err error) {
-	lines, next, err := f.lines(ctx, first, size)
+	lines, next, err := f.batch(ctx, first, size)
 	if err != nil {
 		return 0, err
 	}
@@ -171,8 +171,8 @@ func (f *Follow) toStdout(ctx context.Context, first, size int64) (next int64, e
 	}
 }
 
-// name is what the position is stored under.
-func (f *Follow) name() string {
+// positionName is what the position is stored under.
+func (f *Follow) positionName() string {
 	if f.File == "" {
 		return "export.json"
 	}
@@ -192,8 +192,8 @@ func withoutLinks(path string) string {
 	return path
 }
 
-// lock keeps other processes from writing to the same output. It returns nil if ctx ends first.
-func (f *Follow) lock(ctx context.Context) (io.Closer, error) {
+// lockOutput keeps other processes from writing to the same output. It returns nil if ctx ends first.
+func (f *Follow) lockOutput(ctx context.Context) (io.Closer, error) {
 	if f.File != "" {
 		path, err := filepath.Abs(f.File)
 		if err != nil {
@@ -207,7 +207,7 @@ func (f *Follow) lock(ctx context.Context) (io.Closer, error) {
 	}
 	got := make(chan locked, 1)
 	go func() {
-		held, err := f.dir.Lock(f.name() + ".lock")
+		held, err := f.dir.Lock(f.positionName() + ".lock")
 		got <- locked{held, err}
 	}()
 	for wait := time.After(time.Second); ; {
@@ -227,9 +227,9 @@ func (f *Follow) lock(ctx context.Context) (io.Closer, error) {
 	}
 }
 
-// load reads the position.
-func (f *Follow) load() error {
-	b, err := f.dir.Read(f.name(), 4096)
+// readPosition reads the position.
+func (f *Follow) readPosition() error {
+	b, err := f.dir.Read(f.positionName(), 4096)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -237,20 +237,20 @@ func (f *Follow) load() error {
 		err = json.Unmarshal(b, &f.next)
 	}
 	if err != nil || f.next.Next < 0 {
-		return f.refuse("%s cannot be read: remove it to begin with the first record", finding.Quote(f.dir.File(f.name())))
+		return f.refusal("%s cannot be read: remove it to begin with the first record", finding.Quote(f.dir.File(f.positionName())))
 	}
 	f.stored = f.next
 	return nil
 }
 
-// store keeps the position, unless it is stored already.
-func (f *Follow) store() error {
+// keepPosition keeps the position, unless it is stored already.
+func (f *Follow) keepPosition() error {
 	if f.stored == f.next {
 		return nil
 	}
 	b, err := json.Marshal(f.next)
 	if err == nil {
-		err = f.dir.Write(f.name(), b)
+		err = f.dir.Write(f.positionName(), b)
 	}
 	if err == nil {
 		f.stored = f.next

@@ -116,7 +116,7 @@ func TestFollowFile(t *testing.T) {
 		dir, err := install.Open()
 		must(t, err)
 		file := filepath.Join(t.TempDir(), "records.jsonl")
-		stored := dir.File((&Follow{File: file}).name())
+		stored := dir.File((&Follow{File: file}).positionName())
 		last := strings.LastIndexByte(strings.TrimSuffix(want, "\n"), '\n') + 1
 		for name, before := range map[string]func(){
 			"nothing":                func() { os.Remove(file); os.Remove(stored) },
@@ -162,7 +162,7 @@ func TestFollowRefuses(t *testing.T) {
 	dir, err := install.Open()
 	must(t, err)
 	file := filepath.Join(t.TempDir(), "records.jsonl")
-	name := (&Follow{File: file}).name()
+	name := (&Follow{File: file}).positionName()
 	lines := strings.SplitAfter(want, "\n")
 	origin := "log.example/used"
 	for what, tt := range map[string]struct{ content, position, says string }{

@@ -24,10 +24,10 @@ func (f *Follow) toFile(ctx context.Context, first, size int64) (next int64, err
 		return 0, f.fileError(err)
 	}
 	defer out.Close()
-	last, part, err := tail(out)
+	last, part, err := lastLineOf(out)
 	switch {
 	case errors.Is(err, errForeign):
-		return 0, f.foreign()
+		return 0, f.foreignFile()
 	case err != nil:
 		return 0, f.fileError(err)
 	case last != nil:
@@ -36,13 +36,13 @@ func (f *Follow) toFile(ctx context.Context, first, size int64) (next int64, err
 		}
 		first = last.Index + 1
 	}
-	lines, next, err := f.lines(ctx, first, size)
+	lines, next, err := f.batch(ctx, first, size)
 	if err != nil {
 		return 0, err
 	}
 	rest, ok := bytes.CutPrefix(lines, part)
 	if !ok {
-		return 0, f.foreign()
+		return 0, f.foreignFile()
 	}
 	if _, err = out.Write(rest); err == nil {
 		err = out.Sync()
@@ -58,8 +58,8 @@ func (f *Follow) fileError(err error) error {
 	return fmt.Errorf("ledger: export: %s: %w", finding.Quote(f.File), terminal.WithoutPath(err))
 }
 
-func (f *Follow) foreign() error {
-	return f.refuse("%s does not end in a record of this log: move it away, or name another file", finding.Quote(f.File))
+func (f *Follow) foreignFile() error {
+	return f.refusal("%s does not end in a record of this log: move it away, or name another file", finding.Quote(f.File))
 }
 
 // ofThisLog refuses a file whose last line is not a record of the log. Once the file was seen to be, it looks no more.
@@ -70,7 +70,7 @@ func (f *Follow) ofThisLog(ctx context.Context, last *lastLine) error {
 	e, err := f.log.At(ctx, last.Index)
 	switch {
 	case errors.Is(err, ledger.ErrNotFound), err == nil && e.ID.String() != last.Statement.Predicate.ID:
-		return f.foreign()
+		return f.foreignFile()
 	}
 	return err
 }
@@ -90,8 +90,8 @@ var errForeign = errors.New("ledger: export: the last line is not a record")
 // maxTail is longer than two lines.
 const maxTail = 1 << 20
 
-// tail reads the last whole line of a file, if it has one, and the part of a line behind it.
-func tail(f *os.File) (last *lastLine, part []byte, err error) {
+// lastLineOf reads the last whole line of a file, if it has one, and the part of a line behind it.
+func lastLineOf(f *os.File) (last *lastLine, part []byte, err error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, nil, err

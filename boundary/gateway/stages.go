@@ -23,7 +23,7 @@ func (c *calls) holdRequest(k *call, m *wire.Message, current func() bool) (kept
 	return true, begin
 }
 
-// nextHeld takes the first request that was held; when there is none, holding is over.
+// nextHeld takes the first request that was held. Holding is over when no request is left.
 func (c *calls) nextHeld() (*call, *wire.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,7 +20,7 @@ func (w *walker) whole(v strictjson.Value, with *scrub.Scrubber) finding.Code {
 	return code
 }
 
-// member treats a member that nobody named; if it must be refused it is left out.
+// member treats a member that no table names. One that must be refused is left out.
 func (w *walker) member(name, v strictjson.Value, rest mcpmsg.Treatment) {
 	with := w.text
 	if rest == mcpmsg.Schema {

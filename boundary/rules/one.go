@@ -45,7 +45,7 @@ var (
 
 // LoadOne compiles one server: its own entry of the configuration at path, and what that depends
 // on. With path "" there is no configuration. elsewhere are the mistakes in the rest of the file, on
-// which the server does not depend; a variable that is not set is none there. The error wraps Problems, ErrNoServer
+// which the server does not depend; a variable that is not set there counts as no mistake. The error wraps Problems, ErrNoServer
 // or why the file cannot be read.
 func LoadOne(path string, o Options, one One) (r *Rules, elsewhere Problems, err error) {
 	src := []byte("version: " + FormatVersion + "\n")
@@ -296,7 +296,7 @@ func tableAt(table []member, names []string) []member {
 	return table
 }
 
-// memberAt is the member at a path; nil if there is none.
+// memberAt returns the member at a path, or nil.
 func memberAt(table []member, names []string) *member {
 	table, last := tableAt(table, names), names[len(names)-1]
 	if i := slices.IndexFunc(table, func(m member) bool { return m.name == last }); i >= 0 {
@@ -329,7 +329,7 @@ func (v value) fromSetting(text string) (n *node, fault string) {
 	return root.elements[0], ""
 }
 
-// element is the value of a member of an object; nil if there is none.
+// element returns the value of a member of an object, or nil.
 func (n *node) element(name string) *node {
 	if n == nil || n.kind != isObject {
 		return nil
@@ -337,7 +337,7 @@ func (n *node) element(name string) *node {
 	return place{node: n}.member(name)
 }
 
-// string is the text of a member of an object; "" if there is none.
+// string returns the text of a member of an object, or "".
 func (n *node) string(name string) string {
 	if m := n.element(name); m != nil {
 		return m.text

@@ -20,7 +20,7 @@ type Value struct {
 	text string
 }
 
-// Literal is the Value of a text that is no secret to whoever reads the configuration.
+// Literal is the Value of a text that every reader of the configuration may see.
 func Literal(text string) Value { return Value{text: text} }
 
 // Reveal is the string itself, for the one who has to use it.

@@ -154,7 +154,7 @@ func (c *keysRotateCmd) rotateLog(e *env) error {
 	})
 }
 
-// signerOf is the private key that a reference stands for, nil where there is none.
+// signerOf returns the private key that a reference stands for, or nil.
 func signerOf(e *env, flag, ref string) (*ledger.Signer, error) {
 	text, err := e.secrets().optional("ledger: "+flag, ref)
 	if err != nil || text == "" {

@@ -152,7 +152,7 @@ type Store interface {
 	lease.Store
 	// MessageDue reports whether the time of a message of the receiver has come.
 	MessageDue(ctx context.Context, receiver string, now time.Time) (bool, error)
-	// NextMessage returns a message of the receiver whose time has come; nil if there is none. It counts the attempt.
+	// NextMessage returns a message of the receiver whose time has come, or nil. It counts the attempt.
 	// The caller holds the lease of the receiver.
 	NextMessage(ctx context.Context, receiver string, now time.Time) (*Message, error)
 	// MessageDelivered removes a message that has arrived.
