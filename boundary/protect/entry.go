@@ -133,12 +133,12 @@ func (e *entry) command(obj *node) string {
 // reflag writes the flags of wrap in an entry that runs behind Pellucid as wrap reads them now.
 func (e *entry) reflag(args *node) string {
 	front := e.dialect.front(e.v)
-	now, changed := withoutFormer(front)
+	now, said := WithoutFormer(front)
 	all := args.list()
 	if e.dialect.whole {
 		all = all[1:]
 	}
-	if !changed || !args.known() || len(front) > len(all) || slices.ContainsFunc(all[:len(front)], func(n *node) bool { return !n.known() }) {
+	if len(said) == 0 || !args.known() || len(front) > len(all) || slices.ContainsFunc(all[:len(front)], func(n *node) bool { return !n.known() }) {
 		return already
 	}
 	sep := ", "

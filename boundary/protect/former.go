@@ -61,12 +61,9 @@ func formerOf(word string) (f *former, value string, inside bool) {
 	return nil, "", false
 }
 
-// FormerFlag says what took the place of a flag that wrap once had; "" of any other word.
-func FormerFlag(word string) string {
-	f, _, _ := formerOf(word)
+// said says what took the place of the flag.
+func (f *former) said() string {
 	switch {
-	case f == nil:
-		return ""
 	case f.member == "":
 		return f.flag + " is now " + f.now
 	case f.takes:
@@ -83,12 +80,16 @@ func (f *former) setting(value string) string {
 	return f.now + value
 }
 
-// withoutFormer are words of wrap, those before --, with --set in the place of flags that wrap no longer
-// has. changed reports whether there was such a flag.
-func withoutFormer(words []string) (now []string, changed bool) {
+// WithoutFormer returns the words of a command line that begins with wrap, with --set in the place of the
+// flags that wrap no longer has, and for each of these what is said of it.
+func WithoutFormer(words []string) (now, said []string) {
 	lists := map[string]int{} // where in now the values of a flag stand
 	api := false
 	for i := 0; i < len(words); i++ {
+		if i > 0 && (words[i] == "--" || !strings.HasPrefix(words[i], "-")) { // the server's command
+			now = append(now, words[i:]...)
+			break
+		}
 		f, value, inside := formerOf(words[i])
 		if f == nil {
 			now = append(now, words[i])
@@ -98,7 +99,7 @@ func withoutFormer(words []string) (now []string, changed bool) {
 			}
 			continue
 		}
-		changed = true
+		said = append(said, f.said())
 		if f.takes && !inside && i+1 < len(words) {
 			i++
 			value = words[i]
@@ -122,7 +123,7 @@ func withoutFormer(words []string) (now []string, changed bool) {
 	if at := lists["api"]; at > 0 && !api {
 		now = slices.Insert(now, at, "--set", "review.provider=openai-chat")
 	}
-	return now, changed
+	return now, said
 }
 
 // takesValue reports whether a value stands behind a flag that wrap has.

@@ -86,8 +86,8 @@ func (r *record) former(s Server) bool {
 	for _, e := range r.Entries {
 		if e.Name == s.Name && slices.Equal(e.At, s.At) {
 			d := dialectOf(r.Syntax, e.At)
-			_, changed := withoutFormer(d.front((&undoing{saved: e, t: &text{syntax: r.Syntax}, dialect: d}).written()))
-			return changed
+			_, said := WithoutFormer(d.front((&undoing{saved: e, t: &text{syntax: r.Syntax}, dialect: d}).written()))
+			return len(said) > 0
 		}
 	}
 	return false

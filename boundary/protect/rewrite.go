@@ -28,7 +28,7 @@ func (o Options) rewrite(src []byte, f Format, wrapped func(at []string, name st
 			var own []splice
 			why := e.rewrite()
 			if why == already || why == whyFormer {
-				front, _ := withoutFormer(e.dialect.front(e.v))
+				front, _ := WithoutFormer(e.dialect.front(e.v))
 				s.Warning = e.warning(front)
 			} else if why == "" && e.before {
 				s.Warning = e.warning(nil)

@@ -101,6 +101,8 @@ func run(args []string, e *env) int {
 	switch args = helpArguments(k, args); {
 	case len(args) == 1 && args[0] == "--version": // what people try first
 		args[0] = "version"
+	case len(args) > 0 && args[0] == "wrap":
+		args, c.Wrap.FormerFlags = protect.WithoutFormer(args)
 	case formerIn(args) != "":
 		return report(e, exit.With(exit.Usage, errors.New(formerIn(args))))
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
-	"github.com/pellucid-mcp/pellucid/boundary/protect"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/resident"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -45,6 +44,8 @@ type wrapCmd struct {
 	Set       []string `sep:"none" placeholder:"PATH=VALUE" help:"Set any other member of the configuration (docs/spec/config.md): one of servers.NAME, such as max_chars=4000000, hold=hidden-tag,hidden-bidi or admission.pins=audit, or one of the file, such as review.model=M. May be repeated."`
 
 	Command []string `arg:"" optional:"" passthrough:"" help:"The server's program and arguments, after --."`
+
+	FormerFlags []string `kong:"-"` // what is said of flags that an entry of an earlier release has
 }
 
 func (wrapCmd) Help() string {
@@ -83,6 +84,9 @@ func (c *wrapCmd) Run(e *env) error {
 	}
 	log := app.NewLog(e.Stderr, r.Telemetry.LogJSON, r.Telemetry.LogLevel)
 	c.warn(e, r, log)
+	for _, said := range c.FormerFlags {
+		log.Warn("a flag of an earlier release still works; pellucid protect rewrites the entries of your clients", "flag", said)
+	}
 	o := app.WrapOptions{Database: install.Database(cmp.Or(r.Store.Path, r.Store.URL.Reveal(), e.Getenv("PELLUCID_DB"))),
 		Called: c.called(r.Servers[0]), Login: c.loginName(r.Servers[0]), Log: log}
 	if out, is := e.Stdout.(*os.File); is {
@@ -109,9 +113,6 @@ func (c *wrapCmd) command() error {
 	case c.Command[0] == "--":
 		c.Command = c.Command[1:]
 	case strings.HasPrefix(c.Command[0], "-"):
-		if now := protect.FormerFlag(c.Command[0]); now != "" {
-			return fmt.Errorf("wrap: %s: pellucid protect rewrites the entries of your clients", now)
-		}
 		return fmt.Errorf("wrap: unknown flag %s: see pellucid wrap --help; the server's command stands behind --", finding.Quote(c.Command[0]))
 	}
 	return nil

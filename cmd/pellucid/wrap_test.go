@@ -199,7 +199,7 @@ func TestWrapExits(t *testing.T) {
 		{name: "LLM without a name", args: []string{"--frame", "llm", "--", "y"}, code: 2, stderr: "frame: llm needs llm.provider"},
 		{name: "LLM of a bad name", args: []string{"--frame", "llm", "--set", "llm.provider=a<b", "--", "y"}, code: 2, stderr: "llm provider: want"},
 		{name: "LLM of a bad tag", args: []string{"--frame", "llm", "--set", "llm.provider=P", "--set", "llm.tag=p", "--", "y"}, code: 2, stderr: "--set llm.tag: want NAME-response"},
-		{name: "a flag that is gone", args: []string{"--hold", "hidden-tag", "--", "y"}, code: 2, stderr: "wrap: --hold is now --set hold=…: pellucid protect rewrites the entries of your clients\n"},
+		{name: "a flag that is gone", args: append([]string{"--hold", "hidden-tag"}, asServer("server")...), stdin: ping, code: 0, stdout: `"id":1,"result"`, stderr: `flag="--hold is now --set hold=…"`},
 		{name: "a member that is not there", args: []string{"--set", "max_char=9", "--", "y"}, code: 2, stderr: "wrap: --set max_char: there is no such member: is max_chars meant?\n"},
 		{name: "a member without a value", args: []string{"--set", "max_chars", "--", "y"}, code: 2, stderr: "--set: want PATH=VALUE"},
 		{name: "a wrong time", args: []string{"--timeout", "0s", "--", "y"}, code: 2, stderr: "wrap: --timeout: want a duration from 1s to 24h"},
