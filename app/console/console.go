@@ -24,7 +24,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -110,10 +109,7 @@ type Console struct {
 	header   header
 	attempts *rate.Limiter // logins that come back from the provider
 	failures *rate.Limiter // tokens and links that are not valid
-
-	failed, foreign         atomic.Int64 // of which the log has not told yet: such failures, and requests from other sites
-	tellFailed, tellForeign rate.Sometimes
-	told                    tellings // what decisions have done
+	told     tellings      // what decisions have done
 }
 
 // ErrNoSession means that a request comes from a person who has not signed in, or whose session has ended.
@@ -128,7 +124,6 @@ func New(o Options) (*Console, error) {
 		o.Now = time.Now
 	}
 	c := &Console{opt: o, mux: http.NewServeMux(), routes: routes(), files: newAssets(), attempts: rate.NewLimiter(5, 30), failures: rate.NewLimiter(rate.Every(6*time.Second), 30)}
-	c.tellFailed.Interval, c.tellForeign.Interval = tellEvery, tellEvery
 	c.who = c.identify
 	if o.OpenID != nil {
 		if o.URL == "" {
@@ -186,9 +181,6 @@ var pageTime = 20 * time.Second
 // maxForm bounds the body of a form, in bytes, where its route says nothing.
 const maxForm = 64 << 10
 
-// tellEvery is how often the log has a line about refusals that a person without a session can cause at any rate.
-const tellEvery = 10 * time.Second
-
 // sameOrigin refuses requests that change something and come from other sites.
 var sameOrigin = http.NewCrossOriginProtection()
 
@@ -201,11 +193,7 @@ func (c *Console) endpoint(r route) http.Handler {
 		q := &request{Request: hr.WithContext(ctx), now: c.opt.Now(), body: w}
 		q.Body = http.MaxBytesReader(w, hr.Body, max(maxForm, r.body))
 		if err := sameOrigin.Check(hr); err != nil {
-			n := c.foreign.Add(1)
-			c.tellForeign.Do(func() {
-				c.foreign.Add(-n)
-				c.opt.Log.Warn("console: requests from other sites were refused", "path", r.pattern, "count", n)
-			})
+			c.opt.Log.Warn("console: a request from another site was refused", "path", r.pattern)
 			crossSite().write(c, w, q)
 			return
 		}

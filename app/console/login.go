@@ -245,11 +245,7 @@ func (c *Console) mayFail() bool {
 	if c.failures.Allow() {
 		return true
 	}
-	n := c.failed.Add(1)
-	c.tellFailed.Do(func() {
-		c.failed.Add(-n)
-		c.opt.Log.Warn("console: too many tokens or links were not valid; those that are counted here have no records", "count", n)
-	})
+	c.opt.Log.Warn("console: too many tokens or links are not valid: this one has no record")
 	return false
 }
 

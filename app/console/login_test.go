@@ -435,8 +435,8 @@ func TestStrictCookie(t *testing.T) {
 		}
 	}
 }
-
-// TestAttempts: those who try many links are told to wait. A link that is valid signs in meanwhile; records and lines of the
+// TestAttempts: those who try many links are told to wait. A link that is valid signs in meanwhile; records are bounded, and
+// the log repeats such lines once a minute (app.NewLog).
 // log are bounded.
 func TestAttempts(t *testing.T) {
 	t.Parallel()
@@ -468,9 +468,9 @@ func TestAttempts(t *testing.T) {
 	if n := len(l.acts); n < 31 || n > 50 { // more than 30 failures where the machine is slow
 		t.Errorf("%d records", n)
 	}
-	for _, line := range []string{"were not valid", "from other sites"} {
-		if n := strings.Count(l.logs.String(), line); n < 1 || n > 15 {
-			t.Errorf("%d lines of the log: %s", n, line)
+	for _, line := range []string{"are not valid", "from another site"} {
+		if !strings.Contains(l.logs.String(), line) {
+			t.Errorf("the log does not say: %s", line)
 		}
 	}
 }

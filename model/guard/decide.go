@@ -154,7 +154,7 @@ func (d *decider) decide(ctx context.Context, a *answer) {
 // requests for which no plan can be asked.
 func (d *decider) failures() {
 	for i := range d.found {
-		if p := d.found[i].Plan; p != nil && p.Unasked == "" && p.Failure != "" && d.g.plannerFails.Warn(time.Now()) {
+		if p := d.found[i].Plan; p != nil && p.Unasked == "" && p.Failure != "" {
 			d.g.o.Log.Warn("the planner did not answer, so calls that need a plan are decided as cannot-tell: look at guard.planner.model and its key, or at those of the request",
 				"why", p.Failure, "own_model", d.g.o.Planner.Client != nil, "tool", d.found[i].Tool, "evidence", d.x.id)
 		}

@@ -155,7 +155,6 @@ type Guard struct {
 	ahead    sync.WaitGroup // plans that are asked for before a call needs them
 	places   chan struct{}  // for these
 
-	plannerFails seldom // warnings that the planner does not answer
 }
 
 // New checks o.

@@ -45,23 +45,6 @@ const (
 	planThoughts = 8192
 )
 
-// A seldom lets something happen once a minute.
-type seldom struct {
-	mu   sync.Mutex
-	last time.Time
-}
-
-// Warn reports whether it is time to warn again.
-func (s *seldom) Warn(now time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.last.IsZero() && now.Sub(s.last) < time.Minute {
-		return false
-	}
-	s.last = now
-	return true
-}
-
 // maxPlans bounds the plans that are kept, maxPlanBytes one of them.
 const (
 	maxPlans     = 1024

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestRepeatedLines: a line that repeats is written ten times, then once a minute with the number of those left
+// out, for each server by itself; what is information is written each time.
+func TestRepeatedLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		log := NewLog(&out, false, slog.LevelInfo)
+		for i := range 100 {
+			log.Error("disk full", "server", "a", "id", i)
+			log.With("server", "b").Error("disk full")
+			log.Info("admitted")
+		}
+		for line, want := range map[string]int{"server=a": 10, "server=b": 10, "admitted": 100, "left_out": 0} {
+			if got := strings.Count(out.String(), line); got != want {
+				t.Errorf("%s: %d lines, want %d", line, got, want)
+			}
+		}
+		out.Reset()
+		time.Sleep(time.Minute)
+		log.Error("disk full", "server", "a")
+		log.Error("disk full", "server", "a")
+		if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "left_out=90") {
+			t.Errorf("a minute later: %s", got)
+		}
+	})
+}
+
+func TestRepeatedLinesAreBounded(t *testing.T) {
+	l := repeatedLines{lines: map[repeatedLine]*repeats{}}
+	for i := range 3 * maxRepeatings {
+		l.next(repeatedLine{server: strings.Repeat("x", i%7) + time.Duration(i).String()})
+	}
+	if len(l.lines) > maxRepeatings {
+		t.Errorf("%d lines are remembered", len(l.lines))
+	}
+}
