@@ -28,6 +28,7 @@ type cli struct {
 	Replicas replicasCmd `cmd:"" help:"Count what is lost while replicas are killed under clients that call without pause."`
 	Compare  compareCmd  `cmd:"" help:"Compare what two builds cost, each beside the same baselines."`
 	Size     sizeCmd     `cmd:"" help:"Print what the program is made of, in bytes by module; fail where it has grown."`
+	Walk     walkCmd     `cmd:"" help:"Count the statements, files and packages that one call executes."`
 
 	Corpora      corporaCmd      `cmd:"" help:"Measure what is left of attacks, and of benign text, in the corpora of the test data."`
 	Detect       detectCmd       `cmd:"" help:"Measure detectors of prompt injections from PyPI and npm beside ours, on the same texts."`
