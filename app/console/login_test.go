@@ -438,7 +438,6 @@ func TestStrictCookie(t *testing.T) {
 
 // TestAttempts: those who try many links are told to wait. A link that is valid signs in meanwhile; records are bounded, and
 // the log repeats such lines once a minute (app.NewLog).
-// log are bounded.
 func TestAttempts(t *testing.T) {
 	t.Parallel()
 	l := newLoginTest(t)
