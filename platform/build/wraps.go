@@ -7,12 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 )
-
-// program is the package of this program, as every build of it says.
-const program = "github.com/pellucid-mcp/pellucid/cmd/pellucid"
 
 // runners start a package by its name: npx of npm, bunx of Bun, uvx of PyPI. Before the name only these flags may stand: others
 // say where the package comes from.
@@ -57,7 +55,7 @@ func isPackage(word string) bool {
 }
 
 // IsOurs reports whether a command is this program: pellucid of the path, binary, a file that is the running program or
-// one of these, or another build of it under any name. What stands at a relative path is a file of a project, which may
+// one of these, or, as its build information says, another build of the same package. What stands at a relative path is a file of a project, which may
 // have any name and content, and is never ours.
 func IsOurs(command, binary string) bool {
 	if command == binary && binary != "" || bareName(command) == "pellucid" {
@@ -79,8 +77,9 @@ func IsOurs(command, binary string) bool {
 	}) {
 		return true
 	}
+	running, ok := debug.ReadBuildInfo()
 	info, err := buildinfo.ReadFile(at)
-	return err == nil && info.Path == program
+	return ok && err == nil && info.Path == running.Path
 }
 
 // isBare reports whether a command is looked up in the path.

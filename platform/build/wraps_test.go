@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -34,16 +35,18 @@ func TestIsOurs(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	// The build information of a program of the same package path, and of another one.
-	for name, module := range map[string]string{"release-1.0": "pellucid-mcp/pellucid", "stranger": "other/pellucid"} {
+	running, ok := debug.ReadBuildInfo()
+	if !ok {
+		t.Fatal("no build information")
+	}
+	for name, path := range map[string]string{"release-1.0": running.Path, "stranger": "example.com/pellucid"} {
 		at := filepath.Join(dir, "of-"+name)
-		for file, content := range map[string]string{"go.mod": "module github.com/" + module + "\n\ngo 1.26\n", "cmd/pellucid/main.go": "package main\n\nfunc main() {}\n"} {
-			file = filepath.Join(at, file)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(content), 0o600)); err != nil {
+		for file, content := range map[string]string{"go.mod": "module " + path + "\n\ngo 1.26\n", "main.go": "package main\n\nfunc main() {}\n"} {
+			if err := errors.Join(os.MkdirAll(at, 0o700), os.WriteFile(filepath.Join(at, file), []byte(content), 0o600)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), "./cmd/pellucid")
+		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), ".")
 		build.Dir = at
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
