@@ -155,7 +155,7 @@ app/demo:    text/finding text/frame text/scrub platform/state platform/terminal
 app/exit:
 app/install: text/finding text/frame platform/capture platform/keyring platform/login platform/state platform/terminal mcp/wire record/captures record/hold platform/backoff record/ledger record/sequence record/index record/witness grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
 app/forget:  text/finding platform/backoff platform/login platform/state platform/terminal record/hold record/ledger record/sequence grounding/ingest boundary/surface storage app/exit app/install
-app/audit:   text/finding text/frame platform/backoff platform/state platform/terminal record/hold record/ledger record/review record/witness record/sequence record/index storage app/exit app/install github.com/go-json-experiment/json golang.org/x/mod
+app/audit:   text/finding text/frame platform/backoff platform/state platform/terminal record/hold record/ledger record/review record/witness record/sequence record/index boundary/evidence boundary/surface storage app/exit app/install github.com/go-json-experiment/json golang.org/x/mod
 app/explain: text/finding text/frame platform/state platform/terminal record/hold record/ledger record/review record/sequence record/standing boundary/gateway boundary/surface storage app/audit app/install
 app/backtest: text/finding platform/capture platform/terminal record/captures record/ledger record/sequence record/standing record/trust boundary/policy boundary/policy/expr boundary/rules storage app/install
 app/console/marked: text/scrub text/ucd

@@ -51,7 +51,9 @@ type PinChange struct {
 	// Digest is that of the item's version, of ActApprove and ActBlock, and the
 	// surface's fingerprint, of ActPin and ActDiffer; zero: none is known.
 	Digest  Digest
-	Waiting int // items that are not live afterwards
+	Waiting int      // items that are not live afterwards
+	Pin     [16]byte // the pin, as PinID names it
+	Decided Digest   // Pin.Decided afterwards; zero of ActDrop
 }
 
 // A PinAct says what a PinChange did. The zero value is not an act.
@@ -84,6 +86,9 @@ func (p *Pins) record(e PinChange, pin *Pin) ([]byte, error) {
 		return nil, nil
 	}
 	e.Time = p.now()
+	if e.Pin = PinID(e.Server); pin != nil {
+		e.Decided = pin.Decided()
+	}
 	if p.name != "" {
 		e.Server = p.name
 	} else if pin != nil {
@@ -325,8 +330,8 @@ func (p *Pins) Get(ctx context.Context, server string) (Pin, error) {
 // person; "": none did it.
 func (p *Pins) Drop(ctx context.Context, server, by string) error {
 	e := PinChange{Server: server, Act: ActDrop, By: by}
-	if pin, err := p.Get(ctx, server); err == nil { // one that cannot be read can be forgotten
-		e.Server = pin.Name()
+	if pin, err := p.Get(ctx, server); err == nil && p.name == "" { // one that cannot be read can be forgotten
+		p = p.Named(pin.Name())
 	}
 	evidence, err := p.record(e, nil)
 	if err != nil {
