@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // PinID names the pin of a server in records of the ledger.
@@ -19,7 +20,7 @@ func ParsePin(server string, record []byte) (Pin, error) { return parsePin(serve
 
 // Decided is the digest of what is approved and blocked, without the names of those who have decided, which may be erased.
 func (p *Pin) Decided() Digest {
-	parts := [][]byte{[]byte(p.Server)}
+	parts := [][]byte{[]byte(p.Server), []byte(strings.Join(p.Tolerates, " "))}
 	for i := range p.Items {
 		it := &p.Items[i]
 		if it.Approved == "" && len(it.Blocked) == 0 {
@@ -41,7 +42,12 @@ func (p *PinnedItem) DecidedByHand() (of []Digest) {
 	return append(of, p.Blocked...)
 }
 
-// digests are those by which a version is known: the present one, and that of earlier releases.
+// digests are those by which a version is known: the present one, and that of releases in which the order of a set counted.
 func (it Item) digests() []Digest {
 	return slices.Compact([]Digest{it.Digest, digestOf("item", []byte(it.Kind.String()), []byte(it.Name), it.JSON)})
+}
+
+// in reports whether a list names the version.
+func (it Item) in(list []Digest) bool {
+	return slices.ContainsFunc(it.digests(), func(d Digest) bool { return slices.Contains(list, d) })
 }
