@@ -306,3 +306,27 @@ func digits(s string, from, to int) bool {
 	isDigit := func(i int) bool { return i >= 0 && i < len(s) && '0' <= s[i] && s[i] <= '9' }
 	return isDigit(from-2) || isDigit(to+1)
 }
+
+// Tolerable are the fewest parts that would have to be tolerated for the change not to be held; nil if it is held whatever is
+// tolerated.
+func (p *PinnedItem) Tolerable() Tolerated {
+	if p.Approved == "" || p.Pending == "" {
+		return nil
+	}
+	old, new := p.approved(), p.pending()
+	all := Tolerated{Date, Count, Version, Icons, Meta}
+	for _, f := range compare(old, new).Fields {
+		if place, _, ok := strings.Cut(f.Path+"/", "/enum/"); ok && Tolerable(Enum+place+"/enum") && !all.has(Enum+place+"/enum") {
+			all = append(all, Enum+place+"/enum")
+		}
+	}
+	if !old.same(new, all) {
+		return nil
+	}
+	for i := len(all) - 1; i >= 0; i-- {
+		if fewer := slices.Delete(slices.Clone(all), i, i+1); old.same(new, fewer) {
+			all = fewer
+		}
+	}
+	return all
+}

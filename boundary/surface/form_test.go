@@ -139,6 +139,10 @@ func TestTolerated(t *testing.T) {
 			name = ""
 		}
 		a, b := itemOf(t, `{`+name+tt.a+`}`), itemOf(t, `{`+name+tt.b+`}`)
+		item := PinnedItem{Key: a.Key, Approved: string(a.JSON), Pending: string(b.JSON)}
+		if got := item.Tolerable(); tt.by == "" && got != nil && !strings.Contains(tt.a, `"d":{"enum"`) || tt.by != "" && (len(got) != 1 || !strings.HasPrefix(got[0], tt.by)) {
+			t.Errorf("%s and %s: tolerable by %q", tt.a, tt.b, got)
+		}
 		if a.same(b, nil) {
 			t.Errorf("%s and %s are the same without being tolerated", tt.a, tt.b)
 		}
