@@ -174,9 +174,10 @@ func (d *deciding) problems(rows *storage.Deciding) (out []ledger.Problem) {
 func (d *deciding) remains(list []decision) bool {
 	last := list[len(list)-1]
 	if surfaceKinds[last.Kind] {
-		return last.Of != (ledger.ID{}) && last.Kind != ledger.SurfaceDropped && last.n > d.old
+		return last.Of != (ledger.ID{}) && last.Kind != ledger.SurfaceDropped && last.n > d.old && last.opening(d.ctx) != nil
 	}
-	// What is over is kept for a while, and what names a person who was forgotten is not.
+	// What is over is kept for a while, and what names a person who was forgotten is not: its openings are erased. A record
+	// that was added to a restored database has none either.
 	return slices.ContainsFunc(list, func(r decision) bool {
 		return slices.Contains(begins, r.Verdict) && time.Since(r.Time) < hold.Remembered && r.opening(d.ctx) != nil
 	})
@@ -221,7 +222,7 @@ func (d *deciding) exception(x hold.Exception) bool {
 		}
 	}
 	if x.Revoked.IsZero() {
-		return d.borne(e, false) && !slices.ContainsFunc(d.records[decisionKey{e.Kind, e.Of}], func(r decision) bool { return r.Verdict == "revoked" })
+		return d.borne(e, false) && !slices.ContainsFunc(d.records[decisionKey{e.Kind, e.Of}], func(r decision) bool { return r.Verdict == "revoked" && r.opening(d.ctx) != nil })
 	}
 	return d.borne(e, false) && d.borne(evidence.Exception(x), false)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Tolerated are the parts of definitions whose change alone holds no item: Date, Count, Version, Icons, Meta, and enums by their
-// place. A part is tolerated where it stays of its type. spec: surface/6.1
+// place. A part is tolerated where it stays of its type. spec: surface/6
 type Tolerated []string
 
 // The parts.
