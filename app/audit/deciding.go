@@ -30,7 +30,7 @@ const (
 // must say is worded by package evidence, as it was when the row was written.
 type deciding struct {
 	ctx           context.Context
-	records       map[decisionKey][]decision
+	records       map[decisionKey][]recorded
 	first         time.Time // of the records: what is older was decided without evidence
 	n             int
 	old           int // number of the last record of a pin that names no pin: an earlier release wrote it
@@ -50,8 +50,8 @@ func pinKey(server string) decisionKey {
 	return decisionKey{ledger.SurfaceApproved, ledger.ID(surface.PinID(server))}
 }
 
-// A decision is a record of one.
-type decision struct {
+// A recorded is a decision, as its record has it.
+type recorded struct {
 	*ledger.Statement
 	n       int // in the order of the log
 	opening func(context.Context) *ledger.Opening
@@ -78,7 +78,7 @@ func (d *deciding) note(st *ledger.Statement, opening func(context.Context) *led
 	if k.kind == ledger.SurfaceApproved && st.Of == (ledger.ID{}) {
 		d.old = d.n
 	}
-	d.records[k] = append(d.records[k], decision{st, d.n, opening})
+	d.records[k] = append(d.records[k], recorded{st, d.n, opening})
 }
 
 // borne reports whether a record says e. Where anyTime is set, its time does not count.
@@ -88,7 +88,7 @@ func (d *deciding) borne(e *ledger.Event, anyTime bool) bool {
 		return false
 	}
 	want := sealed.Parsed
-	return slices.ContainsFunc(d.records[decisionKey{e.Kind, e.Of}], func(r decision) bool {
+	return slices.ContainsFunc(d.records[decisionKey{e.Kind, e.Of}], func(r recorded) bool {
 		if r.Rule != want.Rule || r.Verdict != want.Verdict || r.Server != want.Server || r.Tool != want.Tool || r.Reason != want.Reason ||
 			!anyTime && !r.Time.Equal(want.Time) {
 			return false
@@ -114,7 +114,7 @@ func sameSubjects(a, b []ledger.Subject, but ledger.Role) bool {
 
 // ended reports whether a person has ended what e began, as the record of that verdict says.
 func (d *deciding) ended(e *ledger.Event, verdict string) bool {
-	return slices.ContainsFunc(d.records[decisionKey{e.Kind, e.Of}], func(r decision) bool {
+	return slices.ContainsFunc(d.records[decisionKey{e.Kind, e.Of}], func(r recorded) bool {
 		o := r.opening(d.ctx)
 		if o == nil || r.Verdict != verdict || r.Rule != e.Rule || r.Server != frame.Label(e.Server) || r.Tool != frame.Label(e.Tool) || !r.Time.After(e.Time) {
 			return false
@@ -136,7 +136,7 @@ func (d *deciding) problems(rows *storage.Deciding) (out []ledger.Problem) {
 	check := func(place string, e *ledger.Event, since time.Time, holds bool) {
 		k := decisionKey{e.Kind, e.Of}
 		there[k] = true
-		switch begun := slices.ContainsFunc(d.records[k], func(r decision) bool { return slices.Contains(begins, r.Verdict) }); {
+		switch begun := slices.ContainsFunc(d.records[k], func(r recorded) bool { return slices.Contains(begins, r.Verdict) }); {
 		case holds:
 		case !begun && (d.first.IsZero() || since.Before(d.first)):
 			d.older++
@@ -171,14 +171,14 @@ func (d *deciding) problems(rows *storage.Deciding) (out []ledger.Problem) {
 }
 
 // remains reports whether the row that records are about must be there.
-func (d *deciding) remains(list []decision) bool {
+func (d *deciding) remains(list []recorded) bool {
 	last := list[len(list)-1]
 	if surfaceKinds[last.Kind] {
 		return last.Of != (ledger.ID{}) && last.Kind != ledger.SurfaceDropped && last.n > d.old && last.opening(d.ctx) != nil
 	}
 	// What is over is kept for a while, and what names a person who was forgotten is not: its openings are erased. A record
 	// that was added to a restored database has none either.
-	return slices.ContainsFunc(list, func(r decision) bool {
+	return slices.ContainsFunc(list, func(r recorded) bool {
 		return slices.Contains(begins, r.Verdict) && time.Since(r.Time) < hold.Remembered && r.opening(d.ctx) != nil
 	})
 }
@@ -222,7 +222,7 @@ func (d *deciding) exception(x hold.Exception) bool {
 		}
 	}
 	if x.Revoked.IsZero() {
-		return d.borne(e, false) && !slices.ContainsFunc(d.records[decisionKey{e.Kind, e.Of}], func(r decision) bool { return r.Verdict == "revoked" && r.opening(d.ctx) != nil })
+		return d.borne(e, false) && !slices.ContainsFunc(d.records[decisionKey{e.Kind, e.Of}], func(r recorded) bool { return r.Verdict == "revoked" && r.opening(d.ctx) != nil })
 	}
 	return d.borne(e, false) && d.borne(evidence.Exception(x), false)
 }
@@ -243,7 +243,7 @@ func (d *deciding) pin(server string, record []byte) ledger.Fault {
 	for i := range p.Items {
 		it := &p.Items[i]
 		of := it.DecidedByHand()
-		if len(of) > 0 && p.Since.After(d.first) && !slices.ContainsFunc(about, func(r decision) bool { return d.decidedItem(r, of, it.By) }) {
+		if len(of) > 0 && p.Since.After(d.first) && !slices.ContainsFunc(about, func(r recorded) bool { return d.decidedItem(r, of, it.By) }) {
 			return faultUnborne
 		}
 	}
@@ -251,7 +251,7 @@ func (d *deciding) pin(server string, record []byte) ledger.Fault {
 }
 
 // decidedItem reports whether a record says that this person has decided on one of the versions.
-func (d *deciding) decidedItem(r decision, of []surface.Digest, by string) bool {
+func (d *deciding) decidedItem(r recorded, of []surface.Digest, by string) bool {
 	if r.Kind != ledger.SurfaceApproved && r.Kind != ledger.SurfaceBlocked {
 		return false
 	}

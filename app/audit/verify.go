@@ -44,7 +44,7 @@ func Verify(ctx context.Context, l *storage.Ledger, dir *state.Dir, o Options) (
 			o.OwnKey()
 		}
 	}
-	decided := &deciding{ctx: ctx, records: map[decisionKey][]decision{}}
+	decided := &deciding{ctx: ctx, records: map[decisionKey][]recorded{}}
 	audit.Each = decided.note
 	rows := rowReader{ctx: ctx, l: l}
 	o.Each = func(index int64, _ []byte, s *ledger.Statement) ledger.Fault {
