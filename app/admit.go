@@ -58,6 +58,7 @@ func (b *boundary) admission(s *rules.Server, called string, connect surface.Con
 	c := admit.Config{Name: s.Name, Called: called, Identity: identity(s), Transport: identityOf(s), Pin: pinnedAs(s), Flag: b.flag,
 		Settings: admit.Settings{Mode: a.Pins, HoldFirst: a.HoldFirst, Narrow: !a.Wide, RejectHidden: a.RejectHidden, HoldShadows: a.HoldShadows,
 			Descriptions: a.Descriptions != rules.IgnoreDescriptions, HoldDescriptions: a.Descriptions == rules.HoldDescriptions}}
+	c.Settings.Tolerates = strings.Fields(a.Tolerate)
 	for text := range strings.FieldsSeq(a.DangerouslyAllow) {
 		var d surface.Digest
 		if d.UnmarshalText([]byte(text)) == nil { // as package rules has made sure

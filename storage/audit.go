@@ -40,10 +40,16 @@ type Audit struct {
 	noLog   bool
 	lasts   map[string]last // by writer, before
 	held    heldAudit
+	indexed int64 // rows that the index has
 	report  *ledger.Report
 	foreign map[string]bool // writers with a key that is not here
 	loose   int             // records that wait and stand in no chain
 	Waiting int             // records that wait
+
+	Deciding Deciding // as it was before the log was read
+	// Each gets every record in the order of the log, and then those that wait, each with what reads its opening: nil
+	// where it was erased. It may be nil.
+	Each func(st *ledger.Statement, opening func(context.Context) *ledger.Opening)
 }
 
 // A last is the last link that a writer has stored of its chain.
@@ -64,6 +70,12 @@ func (l *Ledger) Audit(ctx context.Context, key *sequence.ChainKey) (*Audit, err
 	}
 	if err == nil {
 		err = a.held.read(ctx, l.s)
+	}
+	if err == nil {
+		a.indexed, err = l.Indexed(ctx)
+	}
+	if err == nil {
+		a.Deciding, err = l.Deciding(ctx)
 	}
 	return a, err
 }
@@ -90,7 +102,7 @@ func (a *Audit) Empty() bool {
 // Rest checks the other tables after the log was read, and adds its faults to the report.
 func (a *Audit) Rest(ctx context.Context, r *ledger.Report) error {
 	a.report = r
-	for _, step := range []func(context.Context) error{a.chains, a.beyond, a.tiles, a.headFits, a.heldFits} {
+	for _, step := range []func(context.Context) error{a.chains, a.beyond, a.tiles, a.headFits, a.heldFits, a.indexFits} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -104,7 +116,8 @@ func (a *Audit) Rest(ctx context.Context, r *ledger.Report) error {
 	return nil
 }
 
-func (a *Audit) problem(place string, fault ledger.Fault) {
+// Problem adds a fault to the report.
+func (a *Audit) Problem(place string, fault ledger.Fault) {
 	if len(a.report.Problems) == ledger.MaxProblems {
 		a.report.More++
 		return
@@ -163,10 +176,10 @@ func (a *Audit) chains(ctx context.Context) error {
 			walks[writer] = w
 		}
 		if there && w.seq < was.seq {
-			a.problem(linkPlace(writer, w.seq+1), faultGap)
+			a.Problem(linkPlace(writer, w.seq+1), faultGap)
 		}
 		if there && is.seq < was.seq {
-			a.problem("writer "+writerName(writer), faultLast)
+			a.Problem("writer "+writerName(writer), faultLast)
 		}
 	}
 	for writer, w := range walks {
@@ -176,7 +189,7 @@ func (a *Audit) chains(ctx context.Context) error {
 			fits = bytes.Equal(is.tag, a.key.Tag(sequence.Link{Writer: writer, Seq: w.seq, MAC: w.mac}))
 		}
 		if !fits {
-			a.problem("writer "+writerName(writer), faultLast)
+			a.Problem("writer "+writerName(writer), faultLast)
 		}
 	}
 	return nil
@@ -199,7 +212,7 @@ func (a *Audit) newer(ctx context.Context) error {
 		for i, envelope := range list {
 			// What cannot be read is for the next verification to report.
 			if st, err := ledger.UnverifiedStatement(envelope); err == nil {
-				a.held.note(st, told{index: first + int64(i)})
+				a.note(st, told{index: first + int64(i)})
 			}
 		}
 		first += int64(len(list))
@@ -217,9 +230,9 @@ func (a *Audit) step(walks map[string]*walk, k sequence.Link) {
 	case k.Seq <= w.seq: // signed since it was read, or stored twice
 		return
 	case k.Seq > w.seq+1:
-		a.problem(linkPlace(k.Writer, w.seq+1), faultGap)
+		a.Problem(linkPlace(k.Writer, w.seq+1), faultGap)
 	case !bytes.Equal(k.Prev, w.mac):
-		a.problem(linkPlace(k.Writer, k.Seq), faultAltered)
+		a.Problem(linkPlace(k.Writer, k.Seq), faultAltered)
 	}
 	w.seq, w.mac = k.Seq, k.MAC
 }
@@ -237,9 +250,9 @@ func (a *Audit) pending(ctx context.Context) (map[string][]sequence.Link, error)
 		place := "waiting record " + strconv.FormatInt(p.Seq, 10)
 		sealed, err := ledger.ReadSealed(bytes.Clone(p.Record))
 		if err != nil {
-			a.problem(place, faultUnread)
+			a.Problem(place, faultUnread)
 		} else {
-			a.held.note(sealed.Parsed, told{opening: sealed.Opening})
+			a.note(sealed.Parsed, told{index: -1, opening: sealed.Opening})
 		}
 		switch {
 		case k.Writer == "":
@@ -248,11 +261,11 @@ func (a *Audit) pending(ctx context.Context) (map[string][]sequence.Link, error)
 		case !a.key.Owns(k.Writer):
 			a.foreign[k.Writer] = true
 		case !a.key.Intact(&p):
-			a.problem(place, faultAltered)
+			a.Problem(place, faultAltered)
 		}
 		before := links[k.Writer]
 		if n := len(before); n > 0 && before[n-1].Seq >= k.Seq {
-			a.problem(place, faultOrder)
+			a.Problem(place, faultOrder)
 		}
 		links[k.Writer] = append(before, sequence.Link{Writer: k.Writer, Seq: k.Seq, Prev: bytes.Clone(k.Prev), MAC: bytes.Clone(k.MAC)})
 		return nil
@@ -280,7 +293,7 @@ func (a *Audit) integrated(ctx context.Context, walks map[string]*walk) error {
 		case !a.key.Owns(k.Writer):
 			a.foreign[k.Writer] = true
 		case err != nil, follows && !a.key.Holds(k, e.Statement): // behind a gap it cannot be computed
-			a.problem(linkPlace(k.Writer, k.Seq), faultAltered)
+			a.Problem(linkPlace(k.Writer, k.Seq), faultAltered)
 		}
 		return nil
 	}, `SELECT c.writer, c.wseq, c.idx, c.mac, l.envelope FROM ledger_chain c LEFT JOIN ledger_leaves l ON l.idx = c.idx ORDER BY c.writer, c.wseq`)
@@ -311,7 +324,7 @@ func (a *Audit) beyond(ctx context.Context) error {
 	}
 	for i, index := range rows {
 		if index < 0 || index >= now.Size {
-			a.problem("table "+found[i]+" at index "+strconv.FormatInt(index, 10), faultRow)
+			a.Problem("table "+found[i]+" at index "+strconv.FormatInt(index, 10), faultRow)
 		}
 	}
 	return nil
@@ -337,7 +350,7 @@ func (a *Audit) tiles(ctx context.Context) error {
 	for _, t := range all {
 		least, most := tileWidth(a.head.Size, t.level, t.n), tileWidth(now.Size, t.level, t.n)
 		if n := t.size / 32; most == 0 || t.size%32 != 0 || n < least || n > most {
-			a.problem(fmt.Sprintf("table ledger_tiles at level %d, number %d", t.level, t.n), faultRow)
+			a.Problem(fmt.Sprintf("table ledger_tiles at level %d, number %d", t.level, t.n), faultRow)
 		}
 	}
 	return nil
@@ -356,7 +369,7 @@ func (a *Audit) headFits(ctx context.Context) error {
 	now, err := a.l.Head(ctx)
 	if errors.Is(err, sequence.ErrNoLog) {
 		if a.Waiting == 0 && len(a.lasts) > 0 || !a.noLog {
-			a.problem("table ledger_head", ledger.FaultMissing)
+			a.Problem("table ledger_head", ledger.FaultMissing)
 		}
 		return nil
 	} else if err != nil {
@@ -372,7 +385,7 @@ func (a *Audit) headFits(ctx context.Context) error {
 		fits = fits && now.Signer == k[len(k)-1].ID()
 	}
 	if !fits {
-		a.problem("table ledger_head", faultHead)
+		a.Problem("table ledger_head", faultHead)
 	}
 	return nil
 }

@@ -34,6 +34,9 @@ type heldTold struct {
 	decided time.Time // by a person
 	erased  bool      // with what names its principal
 	of, by  told      // the records of kind result-held, and of the decision
+
+	proposed   time.Time // by the first of two persons
+	proposedBy told
 }
 
 // A told is where the opening of a record is: in the log, or here where the record waits.
@@ -76,22 +79,34 @@ func (a *Audit) Record(index int64, st *ledger.Statement) {
 	if a.held.first.IsZero() {
 		a.held.first = st.Time
 	}
-	a.held.note(st, told{index: index})
+	a.note(st, told{index: index})
+}
+
+func (a *Audit) note(st *ledger.Statement, at told) {
+	a.held.note(st, at)
+	if a.Each != nil {
+		a.Each(st, func(ctx context.Context) *ledger.Opening { return a.opening(ctx, at) })
+	}
 }
 
 func (h *heldAudit) note(st *ledger.Statement, at told) {
 	state, is := heldKinds[st.Kind]
 	erased := st.Kind == ledger.PrincipalForgotten
-	if !is && !erased || st.Of == (ledger.ID{}) {
+	proposed := st.Kind == ledger.PolicyDecided && st.Rule == hold.RuleTwoPersons
+	if !is && !erased && !proposed || st.Of == (ledger.ID{}) {
 		return
 	}
 	t := h.told[st.Of]
 	if t == nil {
-		t = &heldTold{by: told{index: -1}}
+		t = &heldTold{by: told{index: -1}, proposedBy: told{index: -1}}
 		h.told[st.Of] = t
 	}
 	if erased {
 		t.erased = true
+		return
+	}
+	if proposed {
+		t.proposed, t.proposedBy = st.Time, at
 		return
 	}
 	switch state {
@@ -119,13 +134,10 @@ func (t *heldTold) until() time.Time {
 // gone reports whether the queue may have removed the row by now.
 func (t *heldTold) gone(now time.Time) bool {
 	if !t.decided.IsZero() {
-		return now.Sub(t.decided) > remembered
+		return now.Sub(t.decided) > hold.Remembered
 	}
-	return heldRank[t.state] > heldRank[hold.Released] && now.Sub(t.until()) > remembered
+	return heldRank[t.state] > heldRank[hold.Released] && now.Sub(t.until()) > hold.Remembered
 }
-
-// remembered is how long a queue keeps an item that was decided.
-const remembered = 30 * 24 * time.Hour
 
 func (a *Audit) heldFits(ctx context.Context) error {
 	h := &a.held
@@ -143,7 +155,7 @@ func (a *Audit) heldFits(ctx context.Context) error {
 			fault = faultHeld
 		}
 		if fault != "" && a.settled(ctx, row) {
-			a.problem("held result "+writerName(row.ID), fault)
+			a.Problem("held result "+writerName(row.ID), fault)
 		}
 	}
 	for id, t := range h.told {
@@ -154,7 +166,7 @@ func (a *Audit) heldFits(ctx context.Context) error {
 			continue // its opening was erased, and the item with it
 		}
 		if _, err := a.l.s.GetHeld(ctx, id.String(), time.Time{}); errors.Is(err, hold.ErrNotFound) {
-			a.problem("held result "+id.String(), faultNoRow)
+			a.Problem("held result "+id.String(), faultNoRow)
 		} else if err != nil && ctx.Err() != nil {
 			return err
 		}
@@ -188,6 +200,19 @@ func (a *Audit) opening(ctx context.Context, t told) *ledger.Opening {
 	return o
 }
 
+// decidedBy reports whether a row names the person and the time that a record has; recorded is zero where there is none.
+func (a *Audit) decidedBy(ctx context.Context, at time.Time, name string, recorded time.Time, by told) bool {
+	if !at.Equal(recorded) || recorded.IsZero() {
+		return at.Equal(recorded) && name == ""
+	}
+	o := a.opening(ctx, by)
+	if o == nil { // erased, with the name
+		return true
+	}
+	i := slices.IndexFunc(o.Subjects, func(s ledger.Subject) bool { return s.Role == ledger.By })
+	return i < 0 && name == "" || i >= 0 && o.Subjects[i].Digest == sha256.Sum256([]byte(name))
+}
+
 // heldIs reports whether a row is what its records say.
 func (a *Audit) heldIs(ctx context.Context, row heldRow, t *heldTold) bool {
 	st := t.held
@@ -204,6 +229,8 @@ func (a *Audit) heldIs(ctx context.Context, row heldRow, t *heldTold) bool {
 			same = same && row.Until.Unix() == n.N
 		case "bytes":
 			same = same && int64(row.Bytes) == n.N
+		case "people":
+			same = same && int64(row.People) == n.N
 		}
 	}
 	switch row.State {
@@ -214,13 +241,7 @@ func (a *Audit) heldIs(ctx context.Context, row heldRow, t *heldTold) bool {
 	default:
 		same = same && row.State == t.state
 	}
-	same = same && row.Decided.Equal(t.decided)
-	if t.decided.IsZero() {
-		same = same && row.By == ""
-	} else if o := a.opening(ctx, t.by); o != nil {
-		by := ledger.Subject{Role: ledger.By, Digest: sha256.Sum256([]byte(row.By))}
-		same = same && slices.Contains(o.Subjects, by) != (row.By == "")
-	}
+	same = same && a.decidedBy(ctx, row.Decided, row.By, t.decided, t.by) && a.decidedBy(ctx, row.Proposed, row.Proposer, t.proposed, t.proposedBy)
 	o := a.opening(ctx, t.of)
 	if o == nil {
 		return same

@@ -18,9 +18,11 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -59,6 +61,17 @@ func newUsedLog(t *testing.T, where string) *usedLog {
 				Code: finding.HiddenTag, Call: hold.Digest{byte(i + 1)}, Body: []byte(`{"content":[]}`)}))
 			decide(id)
 		}
+		decide(t, kept, s)
+		two := hold.New(s, hold.Options{Evidence: kept.Held, TwoPersons: func() bool { return true }})
+		for i, by := range [][]string{{"ann"}, {"ann", "bob"}} {
+			id := fmt.Sprintf("%032x", i+100)
+			must(t, two.Hold(context.Background(), hold.Item{ID: id, Server: "files", Rule: "finding", Code: finding.HiddenTag, Call: hold.Digest{byte(i + 100)}, Body: []byte(`{"content":[]}`)}))
+			for _, person := range by {
+				must(t, two.Release(context.Background(), id, person))
+			}
+		}
+		must(t, kept.Seq.Flush(context.Background()))
+		must(t, index.NewFollower(s.Ledger(), slog.New(slog.DiscardHandler)).Catch(context.Background(), nil))
 	})
 	// A second process acknowledges records that nobody signs yet.
 	u.process(dir, false, func(kept *install.Records, s *storage.Store) {
@@ -77,6 +90,62 @@ func newUsedLog(t *testing.T, where string) *usedLog {
 	}
 	t.Cleanup(func() { u.db.Close() })
 	return u
+}
+
+// decide stores rows of every table that decides, in each of their states.
+func decide(t *testing.T, kept *install.Records, s *storage.Store) {
+	t.Helper()
+	ctx := context.Background()
+	approvals := hold.NewApprovals(s, hold.ApprovalOptions{Evidence: kept.Approval})
+	for i := range 2 {
+		a := hold.Approval{ID: hold.NewID(), Call: hold.Digest{byte(i + 1)}, Principal: "lab-1", Tool: "send", Item: fmt.Sprintf("%032x", i+1),
+			Since: time.Now().UTC(), Until: time.Now().Add(time.Hour).UTC(), By: "ann"}
+		record, err := kept.Approval(a)
+		must(t, errors.Join(err, s.AddApproval(ctx, a, 10, record)))
+		if i == 1 {
+			must(t, approvals.Revoke(ctx, a.ID, "bob"))
+		}
+	}
+	exceptions := hold.NewExceptions(s, hold.ExceptionOptions{Evidence: kept.Exception})
+	for i := range 4 { // granted, proposed, confirmed, revoked
+		x, err := exceptions.Grant(ctx, hold.Exception{Server: "files", Tool: "read", Code: finding.HiddenTag, Digest: hold.Digest{byte(i + 1)}, Why: "tested", By: "ann"}, time.Hour, i == 1 || i == 2)
+		must(t, err)
+		switch i {
+		case 2:
+			_, err = exceptions.Confirm(ctx, x.ID, "bob")
+		case 3:
+			err = exceptions.Revoke(ctx, x.ID, "bob")
+		}
+		must(t, err)
+	}
+	blocks := hold.NewBlocks(s, hold.BlockOptions{Evidence: kept.Block})
+	for i := range 2 {
+		b := hold.Block{ID: hold.NewID(), Server: "files", Tool: "read", Text: hold.Digest{byte(i + 1)}, Evidence: hold.NewID(), Severity: 700}
+		must(t, blocks.Add(ctx, b))
+		if i == 1 {
+			must(t, blocks.Lift(ctx, b.ID, "ann"))
+		}
+	}
+	pins := surface.NewPins(s, nil).WithEvidence(kept.Pin)
+	dump := func(description string) *surface.Surface {
+		sf, err := surface.ParseDump([]byte(`{"initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "w", "version": "1"}},
+			"tools/list": [{"tools": [{"name": "a", "description": "`+description+`", "inputSchema": {"type": "object"}}, {"name": "b", "inputSchema": {"type": "object"}}]}]}`), surface.Limits{})
+		must(t, err)
+		return sf
+	}
+	for _, server := range []string{"first", "decided"} {
+		must(t, pins.Pin(ctx, server, "x", dump("one")))
+	}
+	_, err := pins.Admit(ctx, "decided", "x", dump("two"))
+	must(t, err)
+	tool := func(name string) (surface.Key, surface.Digest) {
+		it, _ := dump("two").Item(surface.Key{Kind: surface.Tool, Name: name})
+		return it.Key, it.Digest
+	}
+	k, d := tool("a")
+	must(t, pins.Approve(ctx, "decided", k, d, "ann"))
+	k, d = tool("b")
+	must(t, pins.Block(ctx, "decided", k, d, "ann"))
 }
 
 func must(t *testing.T, err error) {
@@ -185,7 +254,12 @@ var tamperedColumns = []struct {
 	{"ledger_leaves", "idx", []string{"idx", "envelope"}},
 	{"ledger_tiles", "n", []string{"level", "n", "hashes"}},
 	{"ledger_head", "one", []string{"origin", "signer", "size", "checkpoint"}},
-	{"held", "id", []string{"id", "server", "tool", "principal", "rule", "code", "call", "digest", "octets", "body", "at", "until", "state", "decided", "decider"}},
+	{"held", "id", []string{"id", "server", "tool", "principal", "rule", "code", "call", "digest", "octets", "body", "at", "until", "state", "decided", "decider", "people", "proposed", "proposer"}},
+	{"approvals", "id", []string{"call", "principal", "tool", "item", "since", "until", "approver", "revoked", "revoker"}},
+	{"exceptions", "id", []string{"id", "server", "tool", "code", "digest", "since", "until", "granter", "revoked", "revoker", "second", "keep"}},
+	{"blocks", "id", []string{"server", "tool", "text", "evidence", "severity", "since", "until", "lifted", "lifter"}},
+	{"pins", "server", []string{"server", "record"}},
+	{"decisions", "idx", []string{"idx", "at", "grp", "id", "about", "reason", "codes"}},
 }
 
 // TestVerifyTampered changes every column and removes every row of the tables of a

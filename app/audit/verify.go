@@ -44,6 +44,8 @@ func Verify(ctx context.Context, l *storage.Ledger, dir *state.Dir, o Options) (
 			o.OwnKey()
 		}
 	}
+	decided := &deciding{ctx: ctx, records: map[decisionKey][]recorded{}}
+	audit.Each = decided.note
 	rows := rowReader{ctx: ctx, l: l}
 	o.Each = func(index int64, _ []byte, s *ledger.Statement) ledger.Fault {
 		row, ok := rows.at(index)
@@ -56,7 +58,11 @@ func Verify(ctx context.Context, l *storage.Ledger, dir *state.Dir, o Options) (
 	if r, err = remembering(ctx, l, dir, o); err != nil {
 		return nil, 0, err
 	}
-	err = errors.Join(rows.err, audit.Rest(ctx, r))
+	if err = errors.Join(rows.err, audit.Rest(ctx, r)); err != nil {
+		return nil, 0, err
+	}
+	notChecked, err := decided.rest(ctx, l, &audit.Deciding, audit.Problem)
+	r.NotChecked = append(r.NotChecked, notChecked...)
 	return r, audit.Waiting, err
 }
 

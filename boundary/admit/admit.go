@@ -40,11 +40,13 @@ type Settings struct {
 	Descriptions, HoldDescriptions bool
 	// DangerouslyAllow are the items whose hidden text a person has accepted.
 	DangerouslyAllow []surface.Digest
-	Timeout          time.Duration // of a check, without pass 2; 0 = 2 min
+	// Tolerates are the parts of items whose change holds none of them.
+	Tolerates surface.Tolerated
+	Timeout   time.Duration // of a check, without pass 2; 0 = 2 min
 }
 
 func (p *Settings) rules() surface.Rules {
-	return surface.Rules{Narrow: p.Narrow, Reject: p.RejectHidden, DangerouslyAllow: p.DangerouslyAllow}
+	return surface.Rules{Narrow: p.Narrow, Reject: p.RejectHidden, DangerouslyAllow: p.DangerouslyAllow, Tolerates: p.Tolerates}
 }
 
 // A Config is one server.

@@ -41,6 +41,7 @@ type Server struct {
 	writeRest backoff.Waits
 	refused   map[surface.Digest]bool                         // by pass 1, where nothing is pinned
 	strangers map[surface.Digest]bool                         // noticed, where nothing is pinned
+	tolerated map[surface.Digest]bool                         // versions that differ from an approved one in what is tolerated only
 	collect   func(context.Context) (*surface.Surface, error) // of the next check; nil: Config's
 }
 
@@ -75,7 +76,7 @@ func (s *Server) config() *Config { return s.cfg.Load() }
 // server, or has to be checked anew.
 func (s *Server) becomes(c Config) bool {
 	old := s.config()
-	if old.Identity != c.Identity || old.Pin != c.Pin || old.Settings.Narrow != c.Settings.Narrow || old.Settings.RejectHidden != c.Settings.RejectHidden ||
+	if !slices.Equal(old.Settings.Tolerates, c.Settings.Tolerates) || old.Identity != c.Identity || old.Pin != c.Pin || old.Settings.Narrow != c.Settings.Narrow || old.Settings.RejectHidden != c.Settings.RejectHidden ||
 		(old.Settings.Mode == policy.Off) != (c.Settings.Mode == policy.Off) {
 		return false
 	}
@@ -213,7 +214,7 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 		g.Review = s.a.opt.Review()
 	}
 	if c.Settings.Mode != policy.Off {
-		g.Pins = s.a.opt.Pins.Named(c.Called)
+		g.Pins = s.a.opt.Pins.Named(c.Called).Tolerating(c.Settings.Tolerates)
 	}
 	o, err := g.Check(ctx, c.Pin, c.Transport, seen)
 	if err != nil {
@@ -227,6 +228,7 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 	if len(o.Withheld) > 0 {
 		s.withheld(seen, o)
 	}
+	s.unsettled(o)
 	s.removed(seen)
 	s.misshapen(seen)
 	s.describe(ctx, seen.Items(), g.Pins != nil)
@@ -341,6 +343,19 @@ func (s *Server) withheld(seen *surface.Surface, o *surface.CheckResult) {
 	s.tell(slog.LevelWarn, seen, o)
 }
 
+// unsettled says which items the server changed while it was checked for the first time.
+func (s *Server) unsettled(o *surface.CheckResult) {
+	if len(o.Unsettled) == 0 {
+		return
+	}
+	var names []string
+	for _, u := range o.Unsettled[:min(len(o.Unsettled), maxTold)] {
+		names = append(names, u.Key.String())
+	}
+	s.a.log.Warn("items of a server changed while it was checked for the first time: they are held until a reviewer approves them, unless pins are off",
+		"server", s.config().Name, "items", len(o.Unsettled), "among_them", names, "run", "pellucid pins diff "+s.config().Pin+s.config().Flag)
+}
+
 // tell says where hidden text stands, and what a reviewer has said, escaped.
 func (s *Server) tell(level slog.Level, seen *surface.Surface, o *surface.CheckResult) {
 	name := s.config().Name
@@ -367,6 +382,7 @@ func (s *Server) tell(level slog.Level, seen *surface.Surface, o *surface.CheckR
 func (s *Server) put(t *table) {
 	s.mu.Lock()
 	old := s.table.Swap(t)
+	s.tolerated = nil
 	news := old != nil && !old.same(t)
 	var hearers []*func()
 	if news {

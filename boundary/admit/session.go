@@ -28,7 +28,7 @@ func (s *Server) Admits(it surface.Item) bool {
 	switch c := s.config(); {
 	case t == nil:
 		return false
-	case t.contains(it):
+	case t.contains(it), s.tolerates(t, it):
 		return true
 	case c.Settings.Mode == policy.Enforce || len(t.approved) == 0: // of a server that is out, nothing passes
 		return false
@@ -54,6 +54,30 @@ func (s *Server) Admits(it surface.Item) bool {
 	}
 	s.refused[it.Digest] = true
 	return false
+}
+
+// tolerates reports whether an item is the approved one but for what is tolerated. One without its JSON was seen before.
+func (s *Server) tolerates(t *table, it surface.Item) bool {
+	rules := s.config().Settings.rules()
+	if len(rules.Tolerates) == 0 {
+		return false
+	}
+	s.mu.Lock()
+	known := s.tolerated[it.Digest]
+	s.mu.Unlock()
+	if known || it.JSON == nil {
+		return known
+	}
+	if but, there := t.but[it.Key]; !there || but != it.DigestAs(rules.Tolerates) || it.Inspect(rules).Err() != nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tolerated == nil || len(s.tolerated) >= maxRefused {
+		s.tolerated = map[surface.Digest]bool{}
+	}
+	s.tolerated[it.Digest] = true
+	return true
 }
 
 // Approved implements gateway.Admission.

@@ -7,9 +7,11 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
-// Approval words that a person has approved a call for a time, or has revoked that:
-// hold.ApprovalOptions.Evidence.
-func (r *Recorder) Approval(a hold.Approval) ([]byte, error) {
+// Approval is hold.ApprovalOptions.Evidence.
+func (r *Recorder) Approval(a hold.Approval) ([]byte, error) { return r.Seal(Approval(a)) }
+
+// Approval words that a person has approved a call for a time, or has revoked that.
+func Approval(a hold.Approval) *ledger.Event {
 	e := &ledger.Event{Kind: ledger.Counterfactual, Time: a.Since, Server: "guard", Tool: a.Tool, Verdict: "approved", Rule: "approval", Actor: "person",
 		Numbers: []ledger.Number{{Name: "until", N: a.Until.Unix()}}}
 	if id, err := ledger.ParseID(a.Item); err == nil {
@@ -22,5 +24,5 @@ func (r *Recorder) Approval(a hold.Approval) ([]byte, error) {
 		e.Verdict, e.Time, by = "revoked", a.Revoked, a.Revoker
 	}
 	e.Subjects = names(e.Subjects, ledger.By, by)
-	return r.Seal(e)
+	return e
 }

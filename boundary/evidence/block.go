@@ -7,11 +7,13 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
-// Block words that a source is withheld from now on, or no longer:
-// hold.BlockOptions.Evidence.
-func (r *Recorder) Block(b hold.Block) ([]byte, error) {
+// Block is hold.BlockOptions.Evidence.
+func (r *Recorder) Block(b hold.Block) ([]byte, error) { return r.Seal(Block(b)) }
+
+// Block words that a source is withheld from now on, or no longer.
+func Block(b hold.Block) *ledger.Event {
 	e := &ledger.Event{Kind: ledger.Counterfactual, Time: b.Since, Server: b.Server, Tool: b.Tool, Verdict: "quarantined", Rule: "quarantine-" + b.Scope(),
-		Numbers: []ledger.Number{{Name: "severity", N: int64(b.Severity)}}}
+		Numbers: []ledger.Number{{Name: "severity", N: int64(b.Severity)}, {Name: "until", N: b.Until.Unix()}}}
 	if id, err := ledger.ParseID(b.Evidence); err == nil {
 		e.Of = id
 	}
@@ -22,5 +24,5 @@ func (r *Recorder) Block(b hold.Block) ([]byte, error) {
 		e.Verdict, e.Actor, e.Time = "lifted", "person", b.Lifted
 		e.Subjects = names(e.Subjects, ledger.By, b.By)
 	}
-	return r.Seal(e)
+	return e
 }

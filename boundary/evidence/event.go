@@ -87,7 +87,7 @@ func (r *Recorder) Held(it hold.Item) ([]byte, error) {
 	e.Subjects = names(e.Subjects, ledger.Principal, it.Principal)
 	switch it.State {
 	case hold.Held:
-		e.Numbers = []ledger.Number{{Name: "bytes", N: int64(it.Bytes)}, {Name: "until", N: it.Until.Unix()}}
+		e.Numbers = []ledger.Number{{Name: "bytes", N: int64(it.Bytes)}, {Name: "until", N: it.Until.Unix()}, {Name: "people", N: int64(it.People)}}
 	case hold.Expired:
 		e.Actor, e.Time = "expiry", time.Time{} // now
 	case hold.Proposed:
@@ -111,7 +111,7 @@ func (r *Recorder) Forgotten(it hold.Item) ([]byte, error) {
 
 // Pin words what becomes of a server's pin: for surface.Pins.WithEvidence.
 func (r *Recorder) Pin(p surface.PinChange) ([]byte, error) {
-	e := &ledger.Event{Time: p.Time, Server: p.Server, Numbers: []ledger.Number{{Name: "waiting", N: int64(p.Waiting)}}}
+	e := &ledger.Event{Time: p.Time, Server: p.Server, Of: ledger.ID(p.Pin), Numbers: []ledger.Number{{Name: "waiting", N: int64(p.Waiting)}}}
 	role := ledger.Surface
 	switch p.Act {
 	case surface.ActPin:
@@ -132,6 +132,7 @@ func (r *Recorder) Pin(p surface.PinChange) ([]byte, error) {
 		e.Kind = ledger.SurfaceChanged
 	}
 	e.Subjects = digests(e.Subjects, role, p.Digest)
+	e.Subjects = digests(e.Subjects, ledger.Approved, p.Decided)
 	e.Subjects = names(e.Subjects, ledger.By, p.By)
 	return r.Seal(e)
 }

@@ -9,8 +9,11 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
-// Exception words that a reviewer has proposed, granted or revoked an exception: hold.ExceptionOptions.Evidence.
-func (r *Recorder) Exception(x hold.Exception) ([]byte, error) {
+// Exception is hold.ExceptionOptions.Evidence.
+func (r *Recorder) Exception(x hold.Exception) ([]byte, error) { return r.Seal(Exception(x)) }
+
+// Exception words that a reviewer has proposed, granted or revoked an exception.
+func Exception(x hold.Exception) *ledger.Event {
 	e := &ledger.Event{Kind: ledger.PolicyDecided, Time: x.Since, Server: x.Server, Tool: x.Tool, Rule: hold.RuleException, Actor: "person", Verdict: "granted",
 		Reason: string(x.Code)}
 	if !x.Until.IsZero() {
@@ -30,7 +33,7 @@ func (r *Recorder) Exception(x hold.Exception) ([]byte, error) {
 		e.Time, by = time.Now(), x.Second
 	}
 	e.Subjects = names(e.Subjects, ledger.By, by)
-	return r.Seal(e)
+	return e
 }
 
 // proposed words that the first of two persons has proposed to release an item.

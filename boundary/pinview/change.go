@@ -27,6 +27,7 @@ type Change struct {
 	Fields     []Field            `json:"fields,omitzero"`
 	MoreFields int                `json:"more_fields,omitzero"`
 	Hidden     []string           `json:"hidden,omitzero"`
+	Tolerate   []string           `json:"tolerate,omitzero"` // what of admission.tolerate would let the item change so
 }
 
 // Key is that of the item.
@@ -79,6 +80,9 @@ func (c *Change) Write(w io.Writer, p terminal.Palette) {
 	if c.MoreFields > 0 {
 		fmt.Fprintf(w, "    and %s more\n", terminal.Plural(c.MoreFields, "field"))
 	}
+	if len(c.Tolerate) > 0 {
+		fmt.Fprintf(w, "    such a change is not held with admission: {tolerate: [%s]}\n", terminal.Inline(strings.Join(c.Tolerate, ", ")))
+	}
 	for _, at := range c.Hidden {
 		fmt.Fprintf(w, "    %s: %s\n", p.Red("hidden text"), terminal.Inline(at))
 	}
@@ -92,7 +96,9 @@ func Changes(pin *surface.Pin, name string) (out []Change, err error) {
 	}
 	for _, c := range pin.Changes() {
 		if it := pin.Item(c.Key); it != nil && named(it, name) {
-			out = append(out, NewChange(c, it.State(), surface.Field.ShowAll))
+			change := NewChange(c, it.State(), surface.Field.ShowAll)
+			change.Tolerate = it.Tolerable()
+			out = append(out, change)
 		}
 	}
 	return out, nil

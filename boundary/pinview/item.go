@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
@@ -131,6 +132,9 @@ func (s Show) WriteItems(dst io.Writer, p terminal.Palette, pin *surface.Pin, it
 	}
 	if !s.OneOfMany && pin.Rejected != "" {
 		writeRejected(w, terminal.ShellWord(pin.Name()), pin.RejectedAt, pin.Rejected)
+	}
+	if len(pin.Tolerates) > 0 && len(items) > 0 {
+		fmt.Fprintf(w, "%-8s  %s: a change of nothing else but these parts holds no item\n", "tolerates", terminal.Inline(strings.Join(pin.Tolerates, ", ")))
 	}
 	for _, it := range items {
 		fmt.Fprintf(w, "%-8s  %s  %s", it.State(), terminal.Inline(it.Key.String()), p.Dim(current(it).String()))

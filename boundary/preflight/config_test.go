@@ -59,7 +59,7 @@ func TestParse(t *testing.T) {
 			"servers": {"later": {"command": "x",}}}`,
 			[]string{"files: npx -y \"srv t0p\"; with a value of the file in A; in /w", "later: x"}},
 		{"TOML", "codex", protect.Format{Syntax: protect.TOML, Paths: [][]string{{"mcp_servers"}}}, "[mcp_servers.a]\ncommand = 'npx'\nargs = ['srv ${TOKEN}']\nenv_vars = ['TOKEN']\n" +
-			"[mcp_servers.b]\ncommand = '/opt/pellucid'\nargs = ['wrap', '--name', 'b', '--env', 'TOKEN', '--', 'srv', 'x']\nenv_vars = ['TOKEN']\n",
+			"[mcp_servers.b]\ncommand = 'pellucid'\nargs = ['wrap', '--name', 'b', '--env', 'TOKEN', '--', 'srv', 'x']\nenv_vars = ['TOKEN']\n",
 			[]string{"codex/a: npx \"srv t0p\"; with a value of the file in TOKEN", "codex/b: srv x; with a value of the file in TOKEN"}},
 		{"YAML", "", protect.Format{Syntax: protect.YAML, Paths: [][]string{{"extensions"}}}, "extensions:\n  a: {cmd: npx, args: [srv], envs: {A: b}}\n  dev: {type: builtin}\n",
 			[]string{"a: npx srv; with a value of the file in A", "dev: its entry has neither a command nor a URL"}},
@@ -67,7 +67,7 @@ func TestParse(t *testing.T) {
 			[]string{"my server: npx -y"}},
 		{"opencode", "opencode", protect.Generic, `{"mcp": {"a": {"type": "local", "command": ["npx", "-y", "srv"], "environment": {"A": "b"}}, "b": {"type": "remote", "url": "https://b.example/"}}}`,
 			[]string{"opencode/a: npx -y srv; with a value of the file in A", "opencode/b: URL"}},
-		{"behind the boundary", "cursor", protect.Generic, `{"mcpServers": {"files": {"command": "/opt/pellucid",
+		{"behind the boundary", "cursor", protect.Generic, `{"mcpServers": {"files": {"command": "pellucid",
 			"args": ["wrap", "--name", "files", "--env", "TOKEN", "--", "npx", "--yes", "srv"], "env": {"TOKEN": "x"}}}}`,
 			[]string{"cursor/files: npx --yes srv; with a value of the file in TOKEN"}},
 		{"URL behind the boundary", "", protect.Generic, `{"mcpServers": {"far": {"command": "pellucid.exe",

@@ -29,7 +29,7 @@ func TestCommand(t *testing.T) {
 	}{
 		{"", []string{"/bin/srv", "a b"}, "srv", "", `  /bin/srv "a b"` + "\n", "", false},
 		{"s", []string{"/bin/srv"}, "s", "", "  /bin/srv\n", "", false},
-		{"", []string{"/opt/pellucid", "wrap", "--name", "n", "--pin", "p", "--", "srv", "-x"}, "n", "p", "  srv -x\n", "", false},
+		{"", []string{"pellucid", "wrap", "--name", "n", "--pin", "p", "--", "srv", "-x"}, "n", "p", "  srv -x\n", "", false},
 		{"s", []string{"pellucid.exe", "wrap", "--", "srv"}, "s", "", "  srv\n", "", false},
 		{"", []string{"pellucid", "wrap", "--url", "https://a.example"}, "", "", "", "check: this wraps a URL: name the client's file that has it", true},
 		{"", []string{"pellucid", "wrap", "--unknown"}, "", "", "", "check: " + errUnknownWrap.Error(), true},

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
@@ -46,10 +47,11 @@ type Server struct {
 	Fingerprint  *surface.Digest   `json:"fingerprint,omitzero"`
 	Items        int               `json:"items"`
 	Bytes        int               `json:"bytes"`
-	Reviewed     bool              `json:"reviewed"`         // by a model, now or
-	Cached       bool              `json:"cached,omitzero"`  // before
-	Pinned       bool              `json:"pinned"`           // now, for the first time
-	Offered      int               `json:"offered,omitzero"` // items that were pinned now, being offered to more capable clients only
+	Reviewed     bool              `json:"reviewed"`           // by a model, now or
+	Cached       bool              `json:"cached,omitzero"`    // before
+	Pinned       bool              `json:"pinned"`             // now, for the first time
+	Offered      int               `json:"offered,omitzero"`   // items that were pinned now, being offered to more capable clients only
+	Unsettled    int               `json:"unsettled,omitzero"` // items that changed while the server was checked for the first time
 	Moved        bool              `json:"moved,omitzero"`
 	Hidden       []Hidden          `json:"hidden,omitzero"`
 	MoreHidden   int               `json:"more_hidden,omitzero"`
@@ -138,10 +140,14 @@ func (r *Server) fill(s *surface.Surface, o *surface.CheckResult) {
 	if a := o.Admission; a != nil && !a.First {
 		r.Moved = a.Moved
 		for _, c := range a.Changes {
-			if c.Difference != surface.Unchanged {
+			if c.Difference != surface.Unchanged && !slices.ContainsFunc(o.Unsettled, func(u surface.Change) bool { return u.Key == c.Key }) {
 				r.Changes = append(r.Changes, pinview.NewChange(c, a.State(c.Key), surface.Field.Show))
 			}
 		}
+	}
+	for _, c := range o.Unsettled {
+		r.Unsettled++
+		r.Changes = append(r.Changes, pinview.NewChange(c, surface.Pending, surface.Field.Show))
 	}
 	r.describe(s)
 	r.Removed = s.Removals()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/platform/build"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -34,16 +35,15 @@ func (f *Finder) unwrapped(v strictjson.Value) (*Wrapped, []byte, error) {
 	if v.Get("command").Kind() == '{' { // older Zed
 		from, member = v.Get("command"), "path"
 	}
-	program := from.Get(member).Text()
-	base := strings.TrimSuffix(strings.ToLower(program[strings.LastIndexAny(program, `/\`)+1:]), ".exe")
-	var args []string
+	command := []string{from.Get(member).Text()}
 	for a := range from.Get("args").Elements() {
-		args = append(args, a.Text())
+		command = append(command, a.Text())
 	}
-	if base != "pellucid" || len(args) == 0 || args[0] != "wrap" {
+	words := build.Wraps(command, "")
+	if words == nil {
 		return nil, nil, nil
 	}
-	w, err := f.ParseWrap(args)
+	w, err := f.ParseWrap(words)
 	if err != nil {
 		return nil, nil, errUnknownWrap
 	}

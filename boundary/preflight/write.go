@@ -95,6 +95,9 @@ func (r *Server) write(w io.Writer, p terminal.Palette) {
 	if r.Moved {
 		row("note", "it is reached in another way than when it was pinned")
 	}
+	if r.Unsettled > 0 {
+		row("unsettled", "%s changed while it was checked: a model does not see them before you approve them", terminal.Plural(r.Unsettled, "item"))
+	}
 	r.writeHidden(w, p, row)
 	for _, c := range r.Changes {
 		c.Write(w, p)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/platform/build"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -94,16 +95,20 @@ func (d *dialect) words(v *node) (words []string, ok bool) {
 	return words, true
 }
 
-// wrapped reports whether an entry starts this program, which is at binary too, to wrap a server.
-func (d *dialect) wrapped(v *node, binary string) bool {
+// wraps is the words of wrap, the verb first, where an entry starts this program, which is at binary too, to wrap a server;
+// else nil.
+func (d *dialect) wraps(v *node, binary string) []string {
 	program, _ := d.starts(v)
 	words, ok := d.words(v)
-	return program.is('"') && isOurs(program.str(), binary) && ok && len(words) > 0 && words[0] == "wrap"
+	if !program.is('"') || !ok {
+		return nil
+	}
+	return build.Wraps(append([]string{program.str()}, words...), binary)
 }
 
 // front is the arguments of an entry that are wrap's own.
-func (d *dialect) front(v *node) []string {
-	words, _ := d.words(v)
+func (d *dialect) front(v *node, binary string) []string {
+	words := d.wraps(v, binary)
 	if i := slices.Index(words, "--"); i >= 0 {
 		words = words[:i]
 	}

@@ -95,8 +95,8 @@ func (e *entry) command(obj *node) string {
 	if _, ok := d.words(e.v); !ok {
 		return whyShape
 	}
-	if d.wrapped(e.v, e.options.Binary) {
-		return e.reflag(args)
+	if words := d.wraps(e.v, e.options.Binary); words != nil {
+		return e.reflag(args, len(words))
 	}
 	front := e.front()
 	env := obj.get(d.env)
@@ -130,14 +130,13 @@ func (e *entry) command(obj *node) string {
 	return e.prepend(obj, program, args, front)
 }
 
-// reflag writes the flags of wrap in an entry that runs behind Pellucid as wrap reads them now.
-func (e *entry) reflag(args *node) string {
-	front := e.dialect.front(e.v)
+// reflag writes the flags of wrap in an entry that runs behind Pellucid as wrap reads them now. They are among the last n
+// arguments.
+func (e *entry) reflag(args *node, n int) string {
+	front := e.dialect.front(e.v, e.options.Binary)
 	now, said := WithoutFormer(front)
 	all := args.list()
-	if e.dialect.whole {
-		all = all[1:]
-	}
+	all = all[len(all)-n:]
 	if len(said) == 0 || !args.known() || len(front) > len(all) || slices.ContainsFunc(all[:len(front)], func(n *node) bool { return !n.known() }) {
 		return already
 	}

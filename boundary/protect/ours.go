@@ -3,39 +3,11 @@
 package protect
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
-
-// isOurs reports whether a command is this program: pellucid of the path, binary, or a file that is the
-// running program or one of these. A file of a project may have any name.
-func isOurs(command, binary string) bool {
-	if command == binary && binary != "" || isBare(command) && strings.TrimSuffix(strings.ToLower(command), ".exe") == "pellucid" {
-		return true
-	}
-	at, err := exec.LookPath(command)
-	if err != nil || !filepath.IsAbs(command) && !isBare(command) {
-		return false
-	}
-	is, err := os.Stat(at)
-	if err != nil {
-		return false
-	}
-	self, _ := os.Executable()
-	inPath, _ := exec.LookPath("pellucid")
-	return slices.ContainsFunc([]string{binary, self, inPath}, func(own string) bool {
-		info, err := os.Stat(own)
-		return err == nil && os.SameFile(is, info)
-	})
-}
-
-// isBare reports whether a command is looked up in the path.
-func isBare(command string) bool { return !strings.ContainsAny(command, `/\`) }
 
 // places are variables that say where the state and the configuration of a user are.
 var places = []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "APPDATA", "LOCALAPPDATA", "USERPROFILE"}
@@ -79,7 +51,7 @@ func (e *entry) warning(front []string) string {
 	program, _ := e.dialect.starts(e.v)
 	for _, env := range []*node{e.v.get(e.dialect.env), e.v.get(e.dialect.command).get(e.dialect.env)} {
 		for _, m := range env.all() {
-			if isSteering(m.name) || strings.EqualFold(m.name, "PATH") && isBare(program.str()) {
+			if isSteering(m.name) || strings.EqualFold(m.name, "PATH") && !strings.ContainsAny(program.str(), `/\\`) {
 				names = append(names, finding.Quote(m.name))
 			}
 		}

@@ -4,45 +4,10 @@ package protect
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 )
-
-// TestIsOurs: a name proves nothing. Ours is the program in the path, and any file that is the running one.
-func TestIsOurs(t *testing.T) {
-	dir := t.TempDir()
-	t.Chdir(dir)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"pellucid", "other"} {
-		if err := os.WriteFile(name, []byte("#!/bin/sh\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Mkdir("path", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"pellucid-linux-amd64", "path/pellucid-amd64"} {
-		if err := os.Symlink(self, name); err != nil {
-			t.Skip(err)
-		}
-	}
-	t.Setenv("PATH", filepath.Join(dir, "path"))
-	for command, want := range map[string]bool{
-		"pellucid": true, "Pellucid.exe": true, "/opt/gone/pellucid": true, self: true,
-		filepath.Join(dir, "pellucid-linux-amd64"): true, "pellucid-amd64": true,
-		"./pellucid": false, "../x/pellucid": false, `.\pellucid.exe`: false, filepath.Join(dir, "pellucid"): false,
-		filepath.Join(dir, "other"): false, "/elsewhere/pellucid": false, "sh": false, "": false, "./pellucid-linux-amd64": false,
-	} {
-		if got := isOurs(command, "/opt/gone/pellucid"); got != want {
-			t.Errorf("%q: %v", command, got)
-		}
-	}
-}
 
 // TestWarnings: what an entry that runs behind Pellucid says to weaken it is named.
 func TestWarnings(t *testing.T) {

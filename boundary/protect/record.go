@@ -86,7 +86,8 @@ func (r *record) former(s Server) bool {
 	for _, e := range r.Entries {
 		if e.Name == s.Name && slices.Equal(e.At, s.At) {
 			d := dialectOf(r.Syntax, e.At)
-			_, said := WithoutFormer(d.front((&undoing{saved: e, t: &text{syntax: r.Syntax}, dialect: d}).written()))
+			u := &undoing{saved: e, t: &text{syntax: r.Syntax}, dialect: d}
+			_, said := WithoutFormer(d.front(u.written(), u.program()))
 			return len(said) > 0
 		}
 	}

@@ -64,7 +64,7 @@ func (r *record) reflagged(src []byte) (same *record, edited []Server, err error
 	with.Entries = nil
 	for _, e := range r.Entries {
 		u := undoing{t: t, v: t.find(e.At, e.Name), saved: e, dialect: dialectOf(r.Syntax, e.At)}
-		if u.dialect.wrapped(u.v, u.program()) && !slices.Equal(u.dialect.front(u.v), u.dialect.front(u.written())) {
+		if now := u.dialect.front(u.v, u.program()); now != nil && !slices.Equal(now, u.dialect.front(u.written(), u.program())) {
 			edited = append(edited, Server{At: e.At, Name: e.Name, Action: Edited})
 			continue
 		}
@@ -214,14 +214,12 @@ func (u *undoing) original() (t *text, v *node) {
 func (u *undoing) unwrap() (edits []splice, ok bool) {
 	d := u.dialect
 	program, args := d.starts(u.v)
-	words, fine := d.words(u.v)
-	if !fine || !program.is('"') || !isOurs(program.str(), u.program()) || len(words) == 0 || words[0] != "wrap" || !args.known() || !program.known() {
+	words := d.wraps(u.v, u.program())
+	if words == nil || !args.known() || !program.known() {
 		return nil, false
 	}
 	all := args.list()
-	if d.whole {
-		all = all[1:]
-	}
+	all = all[len(all)-len(words):]
 	behind := 0
 	for behind < len(all) && all[behind].str() != "--" {
 		behind++

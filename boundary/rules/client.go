@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/build"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/jsonc"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
@@ -89,20 +90,10 @@ func readEntry(v strictjson.Value) (*clientEntry, error) {
 		r.fail("its entry has a command and a URL")
 	case len(e.command) == 0 && e.url == "":
 		r.fail("its entry has neither a command nor a URL")
-	case isWrapped(e.command):
+	case build.Wraps(e.command, "") != nil: // its results would come framed twice
 		r.fail("its entry runs behind pellucid wrap already: undo that with pellucid protect --undo")
 	}
 	return e, r.err
-}
-
-// isWrapped reports whether a command is one that pellucid protect writes. Its
-// results would come framed twice.
-func isWrapped(command []string) bool {
-	if len(command) < 2 || command[1] != "wrap" {
-		return false
-	}
-	program := command[0][strings.LastIndexAny(command[0], `/\`)+1:]
-	return strings.TrimSuffix(program, ".exe") == "pellucid"
 }
 
 func (r *entryReader) fail(format string, args ...any) {

@@ -101,7 +101,7 @@ func TestClientRefused(t *testing.T) {
 		`{"mcpServers":{"a":{"url":"https://x","headers":{"Mcp-Session-Id":"x"}}}}`: "own",
 		`{"mcpServers":{"a":{"url":"https://x","headers":{"A":"x\ny"}}}}`:           "value",
 		`{"theme":1} /* not closed`:                                                 "comment",
-		`{"mcpServers":{"a":{"command":"/opt/pellucid","args":["wrap","--","x"]}}}`: "wrapped",
+		`{"mcpServers":{"a":{"command":"pellucid","args":["wrap","--","x"]}}}`:      "wrapped",
 		``:            "empty",
 		`{"theme":1}`: "none",
 	} {

@@ -131,7 +131,7 @@ func (s *Surface) hasApps() bool {
 func (s *Surface) offeredMore(capable *Surface) *Surface {
 	t := *s
 	t.items, t.able = slices.Clone(s.items), capable.able
-	t.more = capable.answers
+	t.more, t.earlier = capable.answers, slices.Concat(s.earlier, capable.earlier)
 	for _, it := range capable.items {
 		if _, known := s.Item(it.Key); !known && it.Kind != List {
 			t.items = append(t.items, it)

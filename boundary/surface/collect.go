@@ -24,7 +24,7 @@ type CollectOptions struct {
 	// Legacy leaves out the question whether the server speaks 2026-07-28.
 	Legacy bool
 	// once believes the first listing. Otherwise everything is listed until two
-	// listings in succession agree, three times at most.
+	// listings in succession agree, three times at most; then what differs in an item is for the Gate.
 	once bool
 	// Bare asks as a client without capabilities; else it is one that has all by which
 	// servers decide what they offer. What they ask of it is declined all the same.
@@ -94,7 +94,7 @@ func (e *AnswerError) Error() string { return fmt.Sprintf("error %d", e.code) }
 // *RefusedError.
 func gather(ctx context.Context, method string, hello []byte, ask ask, opt CollectOptions) (*Surface, error) {
 	var last *Surface
-	for range maxListings {
+	for i := range maxListings {
 		b := newBuilder(opt.limits)
 		if _, err := b.add(method, "", hello); err != nil {
 			return nil, err
@@ -108,12 +108,31 @@ func gather(ctx context.Context, method string, hello []byte, ask ask, opt Colle
 		if err != nil {
 			return nil, err
 		}
-		if opt.once || last != nil && last.print == s.print {
+		settled := opt.once
+		if last != nil {
+			s.earlier = s.differing(last)
+			settled = settled || last.print == s.print || i == maxListings-1 && s.sameKeys(last)
+		}
+		if settled {
 			return s.withApps(ctx, ask, opt.limits)
 		}
 		last = s
 	}
 	return nil, &RefusedError{Unsettled, "", nil}
+}
+
+// differing are the items of s in the other versions that earlier listings had.
+func (s *Surface) differing(last *Surface) (earlier []Item) {
+	for _, it := range slices.Concat(last.earlier, last.items) {
+		if now, there := s.Item(it.Key); there && now.Digest != it.Digest {
+			earlier = append(earlier, it)
+		}
+	}
+	return earlier
+}
+
+func (s *Surface) sameKeys(t *Surface) bool {
+	return slices.EqualFunc(s.items, t.items, func(a, b Item) bool { return a.Key == b.Key })
 }
 
 // gatherList asks for one list, page by page, and leaves it to b to say that it is enough.

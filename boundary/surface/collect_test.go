@@ -143,10 +143,10 @@ func TestCollectHostile(t *testing.T) {
 			}
 			return legacy("")(method, cursor)
 		}, TooLarge},
-		{"another answer each time", func(method, cursor string) string {
+		{"other tools each time", func(method, cursor string) string {
 			if method == "tools/list" {
 				n++
-				return tools(tool("t", fmt.Sprint("The answer is ", n)))
+				return tools(tool(fmt.Sprint("t", n), "The answer."))
 			}
 			return legacy("")(method, cursor)
 		}, Unsettled},

@@ -47,7 +47,7 @@ const maxFields = 256
 // Change for every item of either, in order of their keys. An item that has gone
 // and one that has come are one renamed item if they say the same under another
 // name, or have the same description, or the same schema. spec: surface/6
-func diff(old, new []Item) []Change {
+func diff(old, new []Item, t Tolerated) []Change {
 	var changes []Change
 	var gone, come []Item
 	for len(old) > 0 || len(new) > 0 {
@@ -66,7 +66,7 @@ func diff(old, new []Item) []Change {
 		case order > 0:
 			come, new = append(come, new[0]), new[1:]
 		default:
-			changes = append(changes, compare(old[0], new[0]))
+			changes = append(changes, compareBut(old[0], new[0], t))
 			old, new = old[1:], new[1:]
 		}
 	}
@@ -76,9 +76,12 @@ func diff(old, new []Item) []Change {
 }
 
 // compare judges two versions of one item, which may bear two names.
-func compare(old, new Item) Change {
+func compare(old, new Item) Change { return compareBut(old, new, nil) }
+
+// compareBut is compare where some parts are tolerated.
+func compareBut(old, new Item, t Tolerated) Change {
 	c := Change{Key: new.Key, Difference: Unchanged, Old: old.Digest, New: new.Digest}
-	if old.Digest == new.Digest {
+	if old.same(new, t) {
 		return c
 	}
 	c.Difference = Changed
@@ -87,7 +90,7 @@ func compare(old, new Item) Change {
 	}
 	var a, b strictjson.Doc
 	d := differ{c: &c}
-	if a.Reset(old.JSON, itemLimits) == nil && b.Reset(new.JSON, itemLimits) == nil {
+	if a.Reset(formOf(old.Key, old.JSON, nil), itemLimits) == nil && b.Reset(formOf(new.Key, new.JSON, nil), itemLimits) == nil {
 		d.values(a.Root(), b.Root(), nil)
 	} else {
 		d.add(nil, Changed, string(old.JSON), string(new.JSON))

@@ -67,7 +67,7 @@ func TestDiff(t *testing.T) {
 		{"name that is not plain", "added tool \"a\\u202e b\"\nremoved tool now\n", base[:1], []string{`{"name":"a\u202e b"}`}},
 	} {
 		old, new := surfaceOf(t, tt.old...), surfaceOf(t, tt.new...)
-		changes := diff(old.Items(), new.Items())
+		changes := diff(old.Items(), new.Items(), nil)
 		if got := told(changes); got != tt.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", tt.name, got, tt.want)
 		}
@@ -75,7 +75,7 @@ func TestDiff(t *testing.T) {
 			t.Errorf("%s: anyChange = %v", tt.name, anyChange(changes))
 		}
 	}
-	c := diff(nil, surfaceOf(t, tool("t", "a\u00adb")).Items())
+	c := diff(nil, surfaceOf(t, tool("t", "a\u00adb")).Items(), nil)
 	if got := c[len(c)-1].Hidden; !slices.Equal(got, []string{"/description"}) {
 		t.Errorf("hidden in what was added: %q", got)
 	}
@@ -89,7 +89,7 @@ func TestDiffBounds(t *testing.T) {
 		}
 		return `{"name":"t"` + b.String() + `}`
 	}
-	c := diff(surfaceOf(t, def(1)).Items(), surfaceOf(t, def(2)).Items())
+	c := diff(surfaceOf(t, def(1)).Items(), surfaceOf(t, def(2)).Items(), nil)
 	if last := c[len(c)-1]; len(last.Fields) != maxFields || last.MoreFields != 5 {
 		t.Errorf("%d fields and %d more", len(last.Fields), last.MoreFields)
 	}
@@ -110,7 +110,7 @@ func TestDiffBounds(t *testing.T) {
 func checkDiff(t *testing.T, old, new []Item) {
 	t.Helper()
 	seenOld, seenNew := map[Key]int{}, map[Key]int{}
-	for _, c := range diff(old, new) {
+	for _, c := range diff(old, new, nil) {
 		was := c.Key
 		if c.Was != "" {
 			was.Name = c.Was

@@ -51,6 +51,9 @@ type CheckResult struct {
 	// Withheld are the items in which pass 1 has found hidden text that no reviewer has
 	// accepted. Of the server's own introduction only the text is withheld.
 	Withheld []Key
+	// Unsettled are the items of a first surface, or offered for the first time, that changed while they were listed: a reviewer
+	// has to look at them.
+	Unsettled []Change
 	// Seen is the surface without them.
 	Seen *Surface
 	// Why is a *HiddenTextError or a *RejectedError of what was rejected.
@@ -78,7 +81,7 @@ func (g *Gate) Check(ctx context.Context, server, transport string, s *Surface) 
 		return o, nil
 	}
 	o.withhold(g.Rules, s)
-	if len(o.Withheld) > 0 {
+	if len(o.Withheld) > 0 || len(o.Unsettled) > 0 {
 		o.Conclusion = Differs
 	}
 	judged := o.Seen
@@ -117,7 +120,7 @@ func (g *Gate) Check(ctx context.Context, server, transport string, s *Surface) 
 		return g.Check(ctx, server, transport, s)
 	case err != nil:
 		return nil, err
-	case g.HoldFirst || len(o.Withheld) > 0:
+	case g.HoldFirst || len(o.Withheld) > 0 || len(o.Unsettled) > 0:
 		if o.Admission, err = g.Pins.Admit(ctx, server, transport, s); err != nil {
 			return nil, err
 		}
@@ -140,7 +143,7 @@ func (g *Gate) offered(ctx context.Context, s *Surface, o *CheckResult) error {
 	}
 	o.extends = true
 	for _, k := range a.news {
-		if _, always := bare.Item(k); !always && !o.Inspection.touches(k) {
+		if _, always := bare.Item(k); !always && !o.Inspection.touches(k) && !o.unsettled(s, k, g.Rules) {
 			o.Offered = append(o.Offered, k)
 		}
 	}
@@ -217,11 +220,26 @@ func (o *CheckResult) withhold(r Rules, s *Surface) {
 				continue
 			}
 			it = it.withoutHidden(r)
+		} else if o.first() && o.unsettled(s, it.Key, r) {
+			continue
 		}
 		seen.items = append(seen.items, it)
 	}
 	seen.print = fingerprintOf(seen.items)
 	o.Seen = &seen
+}
+
+// unsettled reports whether an item changed while the surface was listed, in more than is tolerated, and notes it. What a server
+// shows first to a reader, and something else to the next one, no reviewer has seen.
+func (o *CheckResult) unsettled(s *Surface, k Key, r Rules) bool {
+	now, _ := s.Item(k)
+	for _, it := range s.earlier {
+		if it.Key == k && !it.same(now, r.Tolerates) {
+			o.Unsettled = append(o.Unsettled, compare(it, now))
+			return true
+		}
+	}
+	return false
 }
 
 // suspend holds the items in which text is hidden and which only their first use has approved,

@@ -87,6 +87,8 @@ type Rules struct {
 	// DangerouslyAllow lists the digests of items whose hidden text a person has seen
 	// and accepts. Any change of such an item ends that.
 	DangerouslyAllow []Digest
+	// Tolerates are the parts of items whose change holds no item.
+	Tolerates Tolerated
 }
 
 var narrow, wide = compileOnce(scrub.Policy{Profile: scrub.Surface}), compileOnce(scrub.Policy{Profile: scrub.Surface, Wide: true})
@@ -108,7 +110,7 @@ func compileOnce(p scrub.Policy) func() *scrub.Scrubber {
 func (s *Surface) Inspect(r Rules) *Inspection {
 	in := newInspector(r, s.size)
 	for _, it := range s.items {
-		if slices.Contains(r.DangerouslyAllow, it.Digest) {
+		if it.in(r.DangerouslyAllow) {
 			in.allowed = append(in.allowed, it.Key)
 		}
 	}

@@ -4,7 +4,6 @@ package surface
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
@@ -143,7 +142,7 @@ func IsBookkeeping(name string, v strictjson.Value) bool { return isBookkeeping(
 func (it Item) Inspect(r Rules) *Inspection {
 	in := newInspector(r, len(it.JSON))
 	in.key = it.Key
-	if slices.Contains(r.DangerouslyAllow, it.Digest) {
+	if it.in(r.DangerouslyAllow) {
 		in.allowed = []Key{it.Key}
 	}
 	var doc strictjson.Doc

@@ -201,7 +201,7 @@ func BenchmarkDiff(b *testing.B) {
 	}
 	b.SetBytes(int64(s.Bytes()))
 	for b.Loop() {
-		diff(s.Items(), other)
+		diff(s.Items(), other, nil)
 	}
 }
 

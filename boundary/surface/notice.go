@@ -46,8 +46,7 @@ func (p *Pin) notice(it Item) (dirty bool) {
 		return true
 	}
 	old := &p.Items[i]
-	switch string(it.JSON) {
-	case old.Approved, old.Pending:
+	if old.Approved != "" && it.same(old.approved(), p.Tolerates) || old.Pending != "" && it.Digest == old.PendingDigest() {
 		return false
 	}
 	old.Pending = string(it.JSON)

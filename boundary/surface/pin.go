@@ -35,9 +35,10 @@ type Pin struct {
 	Names []string
 	// seen are the sets of a client's capabilities with which it was listed, none within
 	// another.
-	seen  []string
-	Since time.Time
-	Items []PinnedItem // in order of their keys
+	seen      []string
+	Since     time.Time
+	Tolerates Tolerated    // as the configuration last said
+	Items     []PinnedItem // in order of their keys
 	// Rejected says why the server's surface was last refused as a whole, for a person
 	// and escaped; "" if it was not. A server that was never anything else has no items.
 	Rejected   string
@@ -63,7 +64,7 @@ type PinnedItem struct {
 // State follows from what is known.
 func (p *PinnedItem) State() State {
 	switch {
-	case p.Pending != "" && slices.Contains(p.Blocked, p.pending().Digest):
+	case p.Pending != "" && p.pending().in(p.Blocked):
 		return Blocked
 	case p.Pending != "":
 		return Pending
@@ -171,7 +172,7 @@ func (p *Pin) approved() (items []Item) {
 // the pin. What is neither approved, blocked nor said any more is forgotten, so
 // that a server cannot make a pin grow.
 func (p *Pin) observe(s *Surface) (changes []Change, dirty bool) {
-	changes = diff(p.approved(), s.items)
+	changes = diff(p.approved(), s.items, p.Tolerates)
 	now := make(map[Key]Change, len(changes))
 	for _, c := range changes {
 		if c.Difference != Removed {
@@ -186,6 +187,9 @@ func (p *Pin) observe(s *Surface) (changes []Change, dirty bool) {
 		if shown && c.Difference != Unchanged {
 			said, _ := find(s.items, it.Key)
 			pending = string(said.JSON)
+			if it.Pending != "" && said.same(it.pending(), p.Tolerates) {
+				pending = it.Pending
+			}
 		}
 		if it.Pending != pending && !(pending == "" && it.Approved == "" && len(it.Blocked) > 0) {
 			it.Pending, dirty = pending, true
@@ -241,15 +245,15 @@ func (p *Pin) approve(k Key, d Digest, by string, now time.Time) error {
 	if it == nil {
 		return ErrNotPinned
 	}
-	if it.State() == Pinned && it.ApprovedDigest() == d { // by its first use, until now
+	if it.State() == Pinned && it.approved().in([]Digest{d}) { // by its first use, until now
 		it.byHand, it.By, it.At = true, by, now.UTC()
 		return nil
 	}
-	if it.Pending == "" || it.PendingDigest() != d {
+	if it.Pending == "" || !it.pending().in([]Digest{d}) {
 		return ErrMoved
 	}
 	it.Approved, it.Pending, it.byHand, it.Was = it.Pending, "", true, ""
-	it.Blocked = slices.DeleteFunc(it.Blocked, func(b Digest) bool { return b == d })
+	it.Blocked = slices.DeleteFunc(it.Blocked, func(b Digest) bool { return it.approved().in([]Digest{b}) })
 	it.By, it.At = by, now.UTC()
 	return nil
 }
@@ -261,8 +265,8 @@ func (p *Pin) block(k Key, d Digest, by string, now time.Time) error {
 		return ErrNotPinned
 	}
 	switch {
-	case it.Pending != "" && it.PendingDigest() == d:
-	case it.Approved != "" && it.ApprovedDigest() == d:
+	case it.Pending != "" && it.pending().in([]Digest{d}):
+	case it.Approved != "" && it.approved().in([]Digest{d}):
 		if it.Pending == "" {
 			it.Pending = it.Approved
 		}
@@ -317,6 +321,7 @@ type pinRecord struct {
 	Names      []string     `json:"names,omitempty"`
 	Seen       []string     `json:"seen,omitempty"`
 	Since      time.Time    `json:"since"`
+	Tolerates  Tolerated    `json:"tolerates,omitempty"`
 	Items      []itemRecord `json:"items"`
 	Rejected   string       `json:"rejected,omitempty"`
 	RejectedAt time.Time    `json:"rejected_at,omitzero"`
@@ -335,7 +340,7 @@ type itemRecord struct {
 }
 
 func (p *Pin) record() ([]byte, error) {
-	r := pinRecord{Format: PinFormat, Transport: p.transport, Names: p.Names, Seen: p.seen, Since: p.Since, Items: []itemRecord{}, Rejected: p.Rejected, RejectedAt: p.RejectedAt}
+	r := pinRecord{Format: PinFormat, Transport: p.transport, Names: p.Names, Seen: p.seen, Since: p.Since, Tolerates: p.Tolerates, Items: []itemRecord{}, Rejected: p.Rejected, RejectedAt: p.RejectedAt}
 	for _, it := range p.Items {
 		r.Items = append(r.Items, itemRecord{it.Kind, it.Name, it.Was, it.Approved, it.Pending, it.Blocked, it.By, it.At, it.byHand})
 	}
@@ -350,7 +355,7 @@ func parsePin(server string, b []byte) (Pin, error) {
 	if err := strictjson.Unmarshal(b, &r, strictjson.Limits{Bytes: 1 << 30 >> 1}); err != nil {
 		return Pin{}, fmt.Errorf("%w: %w", errBroken, err)
 	}
-	p := Pin{Server: server, transport: r.Transport, Names: r.Names, seen: r.Seen, Since: r.Since, Rejected: r.Rejected, RejectedAt: r.RejectedAt}
+	p := Pin{Server: server, transport: r.Transport, Names: r.Names, seen: r.Seen, Since: r.Since, Tolerates: r.Tolerates, Rejected: r.Rejected, RejectedAt: r.RejectedAt}
 	var doc strictjson.Doc
 	for _, it := range r.Items {
 		if (it.Kind == Server) != (it.Name == "") || it.Approved == "" && it.Pending == "" {

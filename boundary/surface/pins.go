@@ -40,6 +40,8 @@ type Pins struct {
 	now      func() time.Time
 	evidence func(PinChange) ([]byte, error)
 	name     string // what the operator calls the server that is looked at; "": not known
+	// tolerates is what the configuration says of that server; nil where no configuration is known: what the pin has counts.
+	tolerates Tolerated
 }
 
 // A PinChange is a change of a pin, as the record keeps it.
@@ -51,7 +53,9 @@ type PinChange struct {
 	// Digest is that of the item's version, of ActApprove and ActBlock, and the
 	// surface's fingerprint, of ActPin and ActDiffer; zero: none is known.
 	Digest  Digest
-	Waiting int // items that are not live afterwards
+	Waiting int      // items that are not live afterwards
+	Pin     [16]byte // the pin, as PinID names it
+	Decided Digest   // Pin.Decided afterwards; zero of ActDrop
 }
 
 // A PinAct says what a PinChange did. The zero value is not an act.
@@ -71,12 +75,17 @@ const (
 // WithEvidence has every change recorded in the ledger, with the change or not at
 // all: evidence returns the record. What cannot be recorded does not happen.
 func (p *Pins) WithEvidence(evidence func(PinChange) ([]byte, error)) *Pins {
-	return &Pins{p.store, p.now, evidence, p.name}
+	return &Pins{p.store, p.now, evidence, p.name, p.tolerates}
 }
 
 // Named returns Pins that know what the operator calls the one server which they are
 // asked about. The name is kept in the pin, for people.
-func (p *Pins) Named(name string) *Pins { return &Pins{p.store, p.now, p.evidence, name} }
+func (p *Pins) Named(name string) *Pins { return &Pins{p.store, p.now, p.evidence, name, p.tolerates} }
+
+// Tolerating returns Pins for a server of which these parts may change.
+func (p *Pins) Tolerating(parts Tolerated) *Pins {
+	return &Pins{p.store, p.now, p.evidence, p.name, append(Tolerated{}, parts...)}
+}
 
 // record returns the ledger's record of e; pin, if it is known, is how it will be.
 func (p *Pins) record(e PinChange, pin *Pin) ([]byte, error) {
@@ -84,6 +93,9 @@ func (p *Pins) record(e PinChange, pin *Pin) ([]byte, error) {
 		return nil, nil
 	}
 	e.Time = p.now()
+	if e.Pin = PinID(e.Server); pin != nil {
+		e.Decided = pin.Decided()
+	}
 	if p.name != "" {
 		e.Server = p.name
 	} else if pin != nil {
@@ -172,7 +184,12 @@ func (p *Pins) Admit(ctx context.Context, server, transport string, s *Surface) 
 			return false, nil
 		}
 		news := pin.news(s)
+		other := p.tolerates != nil && !slices.Equal(pin.Tolerates, p.tolerates)
+		if other {
+			pin.Tolerates = p.tolerates
+		}
 		changes, dirty := pin.observe(s)
+		dirty = dirty || other
 		if len(news) == 0 && pin.see(s.able) {
 			dirty = true
 		}
@@ -217,6 +234,7 @@ func (p *Pins) hold(ctx context.Context, server, transport string, s *Surface) e
 
 func (p *Pins) first(ctx context.Context, server string, pin Pin, print Digest) error {
 	pin.call(p.name)
+	pin.Tolerates = p.tolerates
 	record, err := pin.record()
 	if err != nil {
 		return fmt.Errorf("surface: pin: %w", err)
@@ -325,8 +343,8 @@ func (p *Pins) Get(ctx context.Context, server string) (Pin, error) {
 // person; "": none did it.
 func (p *Pins) Drop(ctx context.Context, server, by string) error {
 	e := PinChange{Server: server, Act: ActDrop, By: by}
-	if pin, err := p.Get(ctx, server); err == nil { // one that cannot be read can be forgotten
-		e.Server = pin.Name()
+	if pin, err := p.Get(ctx, server); err == nil && p.name == "" { // one that cannot be read can be forgotten
+		p = p.Named(pin.Name())
 	}
 	evidence, err := p.record(e, nil)
 	if err != nil {

@@ -65,10 +65,10 @@ func TestCollectSDK(t *testing.T) {
 		fallback.ServeHTTP(w, r)
 	})
 	if s := collect(refusing, CollectOptions{}); s.Fingerprint() != plain.Fingerprint() {
-		t.Errorf("after a status of failure: %s", told(diff(plain.Items(), s.Items())))
+		t.Errorf("after a status of failure: %s", told(diff(plain.Items(), s.Items(), nil)))
 	}
 	modern := collect(sdk(true), CollectOptions{})
-	for _, c := range diff(plain.Items(), modern.Items()) {
+	for _, c := range diff(plain.Items(), modern.Items(), nil) {
 		if c.Difference != Unchanged && c.Kind >= Tool {
 			t.Errorf("%s is %s in the modern era", c.Key, c.Difference)
 		}

@@ -106,8 +106,18 @@ type Item struct {
 // newItem computes the digest, which binds the key to the content.
 func newItem(key Key, canonical []byte) Item {
 	it := Item{Key: key, JSON: canonical}
-	it.Digest = digestOf("item", []byte(key.Kind.String()), []byte(key.Name), canonical)
+	it.Digest = it.DigestAs(nil)
 	return it
+}
+
+// DigestAs is the digest of an item, whatever the parts that are tolerated say.
+func (it Item) DigestAs(t Tolerated) Digest {
+	return digestOf("item", []byte(it.Kind.String()), []byte(it.Name), formOf(it.Key, it.JSON, t))
+}
+
+// same reports whether two versions of an item differ in nothing but what is tolerated.
+func (it Item) same(other Item, t Tolerated) bool {
+	return it.Digest == other.Digest || len(t) > 0 && it.Key == other.Key && it.DigestAs(t) == other.DigestAs(t)
 }
 
 // digestOf is the SHA-256 of parts of which none can run into the next: each
@@ -150,6 +160,7 @@ type Surface struct {
 	unlisted []Unlisted
 	size     int
 	leftOut  []LeftOut
+	earlier  []Item // other versions that the server has shown of items, while they were listed again
 	able     string // the capabilities of the client that listed it, as a capabilitySet
 }
 

@@ -72,7 +72,7 @@ type Approvals struct {
 
 // NewApprovals makes Approvals.
 func NewApprovals(s ApprovalStore, o ApprovalOptions) *Approvals {
-	usual(&o.remember, 30*24*time.Hour)
+	usual(&o.remember, Remembered)
 	if o.Most <= 0 {
 		o.Most = 10_000
 	}

@@ -88,7 +88,7 @@ type Blocks struct {
 // NewBlocks makes Blocks.
 func NewBlocks(s BlockStore, o BlockOptions) *Blocks {
 	usual(&o.Keep, 24*time.Hour)
-	usual(&o.remember, 30*24*time.Hour)
+	usual(&o.remember, Remembered)
 	usual(&o.recheck, time.Second)
 	usual(&o.wait, time.Second)
 	if o.Most <= 0 {

@@ -100,7 +100,7 @@ type knownExceptions struct {
 
 // NewExceptions makes Exceptions.
 func NewExceptions(s ExceptionStore, o ExceptionOptions) *Exceptions {
-	usual(&o.remember, 30*24*time.Hour)
+	usual(&o.remember, Remembered)
 	usual(&o.recheck, time.Second)
 	usual(&o.wait, time.Second)
 	if o.Most <= 0 {

@@ -225,10 +225,13 @@ type Queue struct {
 	o     Options
 }
 
+// Remembered is how long what was decided, or has ended, is still listed.
+const Remembered = 30 * 24 * time.Hour
+
 // New makes a Queue.
 func New(s Store, o Options) *Queue {
 	usual(&o.Keep, 24*time.Hour)
-	usual(&o.remember, 30*24*time.Hour)
+	usual(&o.remember, Remembered)
 	if o.PerServer <= 0 {
 		o.PerServer = 1000
 	}

@@ -68,7 +68,7 @@ const (
 	By        Role = "by"        // the person who decided
 	Surface   Role = "surface"   // what a server says of itself
 	Item      Role = "item"      // one item of it
-	Approved  Role = "approved"  // what was approved before
+	Approved  Role = "approved"  // what of a pin is approved and blocked afterwards
 	Record    Role = "record"    // an attestation or a cascade event
 	Rules     Role = "rules"     // a compiled configuration
 	Input     Role = "input"     // what a classifier, a run or a policy looked at

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package surface
+
+import (
+	"crypto/sha256"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// PinID names the pin of a server in records of the ledger.
+func PinID(server string) [16]byte {
+	sum := sha256.Sum256([]byte("pin\x00" + server))
+	return [16]byte(sum[:16])
+}
+
+// ParsePin reads a record of a PinStore.
+func ParsePin(server string, record []byte) (Pin, error) { return parsePin(server, record) }
+
+// Decided is the digest of what is approved and blocked, without the names of those who have decided, which may be erased.
+func (p *Pin) Decided() Digest {
+	parts := [][]byte{[]byte(p.Server), []byte(strings.Join(p.Tolerates, " "))}
+	for i := range p.Items {
+		it := &p.Items[i]
+		if it.Approved == "" && len(it.Blocked) == 0 {
+			continue
+		}
+		parts = append(parts, []byte(it.Kind.String()), []byte(it.Name), []byte(it.Approved), strconv.AppendBool(nil, it.byHand))
+		for _, b := range it.Blocked {
+			parts = append(parts, b[:])
+		}
+	}
+	return digestOf("decided", parts...)
+}
+
+// DecidedByHand are the digests of the versions of which By may have decided; nil if no person has.
+func (p *PinnedItem) DecidedByHand() (of []Digest) {
+	if p.byHand {
+		of = p.approved().digests()
+	}
+	return append(of, p.Blocked...)
+}
+
+// digests are those by which a version is known: the present one, and that of releases in which the order of a set counted.
+func (it Item) digests() []Digest {
+	return slices.Compact([]Digest{it.Digest, digestOf("item", []byte(it.Kind.String()), []byte(it.Name), it.JSON)})
+}
+
+// in reports whether a list names the version.
+func (it Item) in(list []Digest) bool {
+	return slices.ContainsFunc(it.digests(), func(d Digest) bool { return slices.Contains(list, d) })
+}
