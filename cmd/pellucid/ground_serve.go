@@ -5,14 +5,12 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"syscall"
 
 	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
 )
 
 type groundServeCmd struct {
@@ -29,8 +27,6 @@ type groundServeCmd struct {
 	RequireToken   bool     `help:"Require a token for queries too."`
 	hostFlags
 	AllowOrigin []string `placeholder:"ORIGIN" help:"Origin of web pages that may send queries from a browser, such as https://app.example; may be repeated."`
-	Peer        []string `sep:"none" placeholder:"URL" help:"Follow the feed of another aggregator, such as https://host/ground/feed; may be repeated."`
-	PeerToken   []string `sep:"none" placeholder:"REF" help:"Bearer token for the --peer of the same position: env:NAME or file:PATH."`
 	logFlags
 }
 
@@ -53,13 +49,6 @@ func (c *groundServeCmd) Validate() error {
 		return errors.New("--stdio serves one client: --http, tokens, hosts and origins do not apply to it")
 	case c.RequireToken && c.Tokens == "" && c.Token == "":
 		return errors.New("--require-token needs --tokens or --token")
-	case len(c.PeerToken) > 0 && len(c.PeerToken) != len(c.Peer):
-		return errors.New("as many --peer-token as --peer, or none")
-	}
-	for _, url := range c.Peer {
-		if err := (ground.Peer{URL: url}).Check(); err != nil {
-			return fmt.Errorf("--peer: %w", err)
-		}
 	}
 	c.HTTP = cmp.Or(c.HTTP, groundAddr)
 	var open error
@@ -77,10 +66,7 @@ func (c *groundServeCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	setup, err := c.setup(e.references())
-	if err != nil {
-		return err
-	}
+	setup := c.setup()
 	if err := compiled(setup, e.references()); err != nil {
 		return err
 	}
@@ -107,25 +93,15 @@ func (c *groundServeCmd) Run(e *env) error {
 
 // absent: a demonstration is for looking at only. What others hand in has to be kept.
 func (c *groundServeCmd) absent() app.Absent {
-	if c.DB == "" && c.Tokens == "" && c.Token == "" && len(c.Peer) == 0 {
+	if c.DB == "" && c.Tokens == "" && c.Token == "" {
 		return app.ShowDemo
 	}
 	return app.MakeStore
 }
 
 // setup is what the flags say, as the section ground of a file would say it.
-func (c *groundServeCmd) setup(o rules.Options) (*rules.Ground, error) {
+func (c *groundServeCmd) setup() *rules.Ground {
 	g := c.groundRules.setup()
 	g.Profiles, g.Default, g.Validators, g.Issuers = c.Profile, c.DefaultProfile, c.Validators, c.Issuer
-	for i, url := range c.Peer {
-		p := rules.GroundPeer{URL: url}
-		if len(c.PeerToken) > 0 && c.PeerToken[i] != "" {
-			var err error
-			if p.Token, err = o.Reference(c.PeerToken[i]); err != nil {
-				return nil, exit.With(exit.Config, fmt.Errorf("ground: --peer-token: %w", err))
-			}
-		}
-		g.Peers = append(g.Peers, p)
-	}
-	return g, nil
+	return g
 }

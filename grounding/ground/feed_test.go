@@ -272,31 +272,3 @@ func TestFeedClients(t *testing.T) {
 		})
 	}
 }
-
-func FuzzFeedLine(f *testing.F) {
-	a := newAdapter(f, ground.Options{Now: testClock, Issuers: []string{validator(f, "issuer").DID()}})
-	ingest(f, a, sayings(2)...)
-	send(f, a, event(f, ground.Retract, source, "issuer", testTime))
-	w := httptest.NewRecorder()
-	a.FeedHandler().ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
-	f.Add(w.Body.Bytes())
-	f.Add([]byte(`{"cursor":"1","kind":"end"}` + "\n"))
-	f.Add([]byte(`{"cursor":"99999999999999999999","kind":"more"}` + "\n"))
-	f.Add([]byte("{\"cursor\":\"1\",\"kind\":\"retract\",\"hash\":\"sha256:" + strings.Repeat("0", 64) + "\",\"original\":\"\\u0000\"}\n\n"))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		originals, last, end, err := ground.ReadFeed(bytes.NewReader(body), 0)
-		if end && err != nil || len(originals) > ground.PeerEntries {
-			t.Fatalf("%d entries, end %t, %v", len(originals), end, err)
-		}
-		// However it is cut, no other entries come of it.
-		for _, n := range []int{len(body) / 2, len(body) - 1} {
-			if n < 0 {
-				continue
-			}
-			some, l, cutEnd, _ := ground.ReadFeed(bytes.NewReader(body[:n]), 0)
-			if l > last || len(some) > len(originals) || cutEnd && !end {
-				t.Fatalf("cut at %d: %d entries up to %d", n, len(some), l)
-			}
-		}
-	})
-}

@@ -1,0 +1,5 @@
+-- +goose Up
+
+DROP TABLE peers;
+
+INSERT INTO schema_steps (version, oldest) VALUES (105, 105);
