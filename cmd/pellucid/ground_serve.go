@@ -18,11 +18,11 @@ type groundServeCmd struct {
 	HTTP  string `name:"http" placeholder:"ADDR" help:"Address to listen on (default 127.0.0.1:7420)."`
 	groundDB
 	groundRules
-	Profile        []string `sep:"none" placeholder:"FILE" completion:"files" help:"Consensus profile (CPML) that a query may name; may be repeated."`
+	Profile        []string `sep:"none" placeholder:"FILE" help:"Consensus profile (CPML) that a query may name; may be repeated."`
 	DefaultProfile string   `placeholder:"ID" help:"@ground.default_profile"`
-	Validators     string   `placeholder:"FILE" completion:"files" help:"@ground.validators"`
+	Validators     string   `placeholder:"FILE" help:"@ground.validators"`
 	Issuer         []string `sep:"none" placeholder:"DID" help:"Issuer whose cascade events are accepted, in addition to the operator of this installation; may be repeated."`
-	Tokens         string   `placeholder:"FILE" completion:"files" help:"File of the bearer tokens with their principals and scopes (ground:query, ground:ingest, ground:events, ground:feed)."`
+	Tokens         string   `placeholder:"FILE" help:"File of the bearer tokens with their principals and scopes (ground:query, ground:ingest, ground:events, ground:feed)."`
 	Token          string   `placeholder:"REF" help:"One bearer token with all scopes: env:NAME or file:PATH."`
 	RequireToken   bool     `help:"Require a token for queries too."`
 	hostFlags

@@ -29,7 +29,7 @@ type keysCmd struct {
 type keysNewCmd struct {
 	Kind   string `arg:"" enum:"ledger,attestation" help:"What the key signs: ledger or attestation."`
 	Origin string `arg:"" optional:"" help:"Name of the log, such as example.com/log; that of an existing log stands in the first line of ledger checkpoint."`
-	Out    string `placeholder:"FILE" completion:"files" help:"Write the key of an attestation to a new file, which only its owner can read."`
+	Out    string `placeholder:"FILE" help:"Write the key of an attestation to a new file, which only its owner can read."`
 }
 
 func (keysNewCmd) Help() string {

@@ -35,7 +35,7 @@ func (c *manualCmd) Run(e *env, k *kong.Context) error {
 }
 
 // manualPages returns the page of the program, then one for each verb with the verbs below it.
-// They are made of the model that kong parses by, as the completions are.
+// They are made of the model that kong parses by.
 func manualPages(app *kong.Node) []manual.Page {
 	main := manual.Page{Name: app.Name, Short: "trust boundary for the Model Context Protocol"}
 	verbs := manual.Section{Heading: "COMMANDS"}
@@ -44,7 +44,7 @@ func manualPages(app *kong.Node) []manual.Page {
 		if n.Hidden {
 			continue
 		}
-		page := manual.Page{Name: app.Name + "-" + n.Name, Short: strings.TrimSuffix(oneLine(n.Help), ".")}
+		page := manual.Page{Name: app.Name + "-" + n.Name, Short: strings.TrimSuffix(n.Help, ".")}
 		page.Sections = append(verbSections(n), manual.Section{Heading: "SEE ALSO", Text: app.Name + "(1)"})
 		pages = append(pages, page)
 		verbs.Items = append(verbs.Items, manual.Item{Term: page.Name + "(1)", Text: n.Help})
