@@ -144,7 +144,7 @@ type engine interface {
 	// index held_rows.
 	longRows() bool
 	// ofEach is a table of rows d of decisions for which the condition holds: the newest of each group of a list, at
-	// most so many. The list, as among has it, is the first argument. "": among does as well.
+	// most so many. The list, as among has it, is the first argument.
 	ofEach(condition string, most int) string
 }
 
