@@ -3,10 +3,19 @@
 DROP TABLE peers;
 DROP TABLE conversations;
 
--- Counts by spans of time, and the groups that only they had.
+-- The index of the log has no counts any more. It is made again from the log.
 DROP TABLE decision_sums;
-DELETE FROM decision_groups WHERE wide = 1;
-ALTER TABLE decision_groups DROP COLUMN wide;
-CREATE UNIQUE INDEX decision_groups_key ON decision_groups (kind, server, tool, verdict);
+DELETE FROM decisions;
+DELETE FROM decision_keys;
+UPDATE decision_index SET size = 0, keys = '';
+DROP TABLE decision_groups;
+CREATE TABLE decision_groups (
+  id BIGINT PRIMARY KEY,
+  kind text COLLATE "C" NOT NULL,
+  server text COLLATE "C" NOT NULL,
+  tool text COLLATE "C" NOT NULL,
+  verdict text COLLATE "C" NOT NULL,
+  UNIQUE (kind, server, tool, verdict)
+);
 
 INSERT INTO schema_steps (version, oldest) VALUES (105, 105);

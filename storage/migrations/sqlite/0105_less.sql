@@ -3,10 +3,13 @@
 DROP TABLE peers;
 DROP TABLE conversations;
 
--- Counts by spans of time, and the groups that only they had.
+-- The index of the log has no counts any more. It is made again from the log.
 DROP TABLE decision_sums;
-DELETE FROM decision_groups WHERE wide = 1;
-CREATE TABLE decision_groups_now (
+DELETE FROM decisions;
+DELETE FROM decision_keys;
+UPDATE decision_index SET size = 0, keys = '';
+DROP TABLE decision_groups;
+CREATE TABLE decision_groups (
   id INTEGER PRIMARY KEY,
   kind TEXT NOT NULL,
   server TEXT NOT NULL,
@@ -14,8 +17,5 @@ CREATE TABLE decision_groups_now (
   verdict TEXT NOT NULL,
   UNIQUE (kind, server, tool, verdict)
 );
-INSERT INTO decision_groups_now (id, kind, server, tool, verdict) SELECT id, kind, server, tool, verdict FROM decision_groups;
-DROP TABLE decision_groups;
-ALTER TABLE decision_groups_now RENAME TO decision_groups;
 
 INSERT INTO schema_steps (version, oldest) VALUES (105, 105);
