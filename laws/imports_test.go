@@ -70,7 +70,6 @@ platform/resident:
 platform/signin:
 platform/terminal: text/finding text/scrub text/href text/ucd text/strictjson github.com/go-json-experiment/json golang.org/x/sys
 platform/build:    text/scrub
-platform/manual:
 
 # mcp: reads and writes messages of the Model Context Protocol, in both eras, and lists where third-party text stands in them
 mcp/wire:     text/eventstream text/finding text/strictjson platform/backoff platform/reuse

@@ -59,7 +59,6 @@ type cli struct {
 	Conform conformCmd `cmd:"" group:"ground" help:"Score any grounding adapter against the adversarial corpus."`
 
 	Version versionCmd `cmd:"" group:"program" help:"Print the versions of this program and of its rules."`
-	Manual  manualCmd  `cmd:"" hidden:"" help:"Write the manual pages into a folder, for packages."`
 }
 
 // verbGroups say who uses the verbs, in the order of their help.
