@@ -148,7 +148,7 @@ boundary/meter:                text/finding text/scrub text/frame mcp/mcpmsg bou
 storage: text/finding platform/backoff mcp/session record/captures record/hold record/ledger record/sequence record/index grounding/attest grounding/consensus grounding/ground boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text platform/lease platform/signin record/webhook
 
 # app: opens an installation and assembles what a verb serves from compiled rules; it also checks, audits and demonstrates an installation, erases a person from it, and holds the exit codes
-app/demo:    text/finding text/frame text/scrub platform/state platform/terminal grounding/demonstration grounding/ground github.com/modelcontextprotocol/go-sdk
+app/demo:    text/finding text/frame text/scrub platform/state platform/terminal github.com/modelcontextprotocol/go-sdk
 app/exit:
 app/install: text/finding text/frame platform/capture platform/keyring platform/login platform/state platform/terminal mcp/wire record/captures record/hold platform/backoff record/ledger record/sequence record/index record/witness grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
 app/forget:  text/finding platform/backoff platform/login platform/state platform/terminal record/hold record/ledger record/sequence grounding/ingest boundary/surface storage app/exit app/install
