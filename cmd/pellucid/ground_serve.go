@@ -22,7 +22,7 @@ type groundServeCmd struct {
 	DefaultProfile string   `placeholder:"ID" help:"@ground.default_profile"`
 	Validators     string   `placeholder:"FILE" help:"@ground.validators"`
 	Issuer         []string `sep:"none" placeholder:"DID" help:"Issuer whose cascade events are accepted, in addition to the operator of this installation; may be repeated."`
-	Tokens         string   `placeholder:"FILE" help:"File of the bearer tokens with their principals and scopes (ground:query, ground:ingest, ground:events, ground:feed)."`
+	Tokens         string   `placeholder:"FILE" help:"File of the bearer tokens with their principals and scopes (ground:query, ground:ingest, ground:events)."`
 	Token          string   `placeholder:"REF" help:"One bearer token with all scopes: env:NAME or file:PATH."`
 	RequireToken   bool     `help:"Require a token for queries too."`
 	hostFlags
@@ -36,11 +36,10 @@ const groundAddr = "127.0.0.1:7420"
 func (groundServeCmd) Help() string {
 	return `Serves the tools ground and attestation over MCP: at /ground/mcp, or with --stdio to
 the one client that started it. With tokens it also takes attestations at
-/ground/attestations and cascade events at /ground/events, and hands out its feed at
-/ground/feed. What is refused is recorded in refusals.jsonl in the state directory.
-Where there is no store, a demonstration set is served, and nothing is kept. Exit codes:
-0 ended by its client or a signal, 1 failed, 2 wrong usage, 3 bad configuration, 4 the
-store cannot be reached.`
+/ground/attestations and cascade events at /ground/events. What is refused is recorded in
+refusals.jsonl in the state directory. Where there is no store, a demonstration set is
+served, and nothing is kept. Exit codes: 0 ended by its client or a signal, 1 failed,
+2 wrong usage, 3 bad configuration, 4 the store cannot be reached.`
 }
 
 func (c *groundServeCmd) Validate() error {

@@ -2,13 +2,8 @@
 
 package ground
 
-import "net/http"
-
 // OutputSchema is outputSchema.
 func OutputSchema() []byte { return outputSchema }
-
-// FeedHandler is feedHandler, without the authentication around it.
-func (a *Adapter) FeedHandler() http.Handler { return a.feedHandler() }
 
 // ParseEvent reports why parseEvent refuses body, or what its canonical hash is.
 func ParseEvent(body []byte) (hash string, err error) {
@@ -18,6 +13,3 @@ func ParseEvent(body []byte) (hash string, err error) {
 	}
 	return n.hash.String(), nil
 }
-
-// FeedStall is feedStall.
-const FeedStall = feedStall
