@@ -202,7 +202,7 @@ func TestGroundServes(t *testing.T) {
 	if !ok || !strings.HasPrefix(rest, "(streamable HTTP") {
 		t.Fatalf("says %q", first)
 	}
-	for path, want := range map[string]int{"": http.StatusNotFound, "attestations": http.StatusForbidden, "feed": http.StatusForbidden} {
+	for path, want := range map[string]int{"": http.StatusNotFound, "attestations": http.StatusForbidden} {
 		method := http.MethodGet
 		if path == "attestations" {
 			method = http.MethodPost
