@@ -41,7 +41,7 @@ func planGround(r *rules.Rules, flag, fromEnv string) GroundPlan {
 	if named && (flag == "" || flag == fromEnv) {
 		p.DB = p.Rules.Store.Path + p.Rules.Store.URL.Reveal()
 	}
-	if named || r.Auth.Set() || len(p.Rules.Peers) > 0 { // what others hand in has to be kept
+	if named || r.Auth.Set() { // what others hand in has to be kept
 		p.Absent = MakeStore
 	}
 	return p
@@ -55,11 +55,9 @@ type Ground struct {
 	refusals *ingest.Refusals
 	mcp      ground.MCPOptions
 	records  *install.Records
-	unfollow func() // ends the following of peers; nil: it has not begun
 }
 
-// OpenGround makes an adapter that is to be served. It follows the peers until ctx ends or
-// Close is called.
+// OpenGround makes an adapter that is to be served.
 func OpenGround(ctx context.Context, dir *state.Dir, p GroundPlan) (_ *Ground, err error) {
 	g := &Ground{log: p.Log, mcp: ground.MCPOptions{Key: func() frame.Key { return install.FenceOf(p.Ring) }, Version: build.Read().Version}}
 	defer g.closeOn(&err)
@@ -90,7 +88,6 @@ func OpenGround(ctx context.Context, dir *state.Dir, p GroundPlan) (_ *Ground, e
 	if loose := p.Rules.Deviations(); loose != nil {
 		p.Log.Warn("the grounding adapter is loosened: answers say sanitation_version none", "deviations", loose)
 	}
-	g.unfollow = g.FollowAll(ctx, p.Rules.Following(), p.Log)
 	return g, nil
 }
 
@@ -124,11 +121,8 @@ func (g *Ground) closeOn(err *error) {
 	}
 }
 
-// Close ends the following of peers, and closes the records and the store.
+// Close closes the records and the store.
 func (g *Ground) Close() {
-	if g.unfollow != nil {
-		g.unfollow()
-	}
 	g.records.Close()
 	if g.store != nil {
 		g.store.Close()

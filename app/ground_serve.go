@@ -126,7 +126,7 @@ func operatorToken(ref string) []byte {
 		Token     string   `json:"token"`
 	}
 	file, err := json.Marshal(map[string][]token{"tokens": {{
-		"operator", []string{ground.ScopeQuery, ground.ScopeIngest, ground.ScopeEvents, ground.ScopeFeed}, ref,
+		"operator", []string{ground.ScopeQuery, ground.ScopeIngest, ground.ScopeEvents}, ref,
 	}}})
 	if err != nil {
 		panic("ground: write a token file: " + err.Error()) // strings always marshal

@@ -62,7 +62,6 @@ func codeOf(err error) int {
 // TestPlanGround: whose store a gateway's adapter has, and whether it may be a demonstration.
 func TestPlanGround(t *testing.T) {
 	inFile := &rules.Ground{Store: rules.Store{Path: "/file.db"}}
-	peers := &rules.Ground{Peers: []rules.GroundPeer{{URL: "https://a.example/ground/feed"}}}
 	for _, c := range []struct {
 		name          string
 		rules         rules.Rules
@@ -77,7 +76,6 @@ func TestPlanGround(t *testing.T) {
 		{"the file before the environment", rules.Rules{Ground: inFile}, "env.db", "env.db", "/file.db", MakeStore},
 		{"the flag before the file", rules.Rules{Ground: inFile}, "flag.db", "env.db", "flag.db", MakeStore},
 		{"clients with tokens", rules.Rules{Auth: rules.Auth{Tokens: auth.Any()}}, "", "", "", MakeStore},
-		{"peers", rules.Rules{Ground: peers}, "", "", "", MakeStore},
 	} {
 		p := planGround(&c.rules, c.flag, c.fromEnv)
 		if p.DB != c.db || p.Absent != c.absent || p.Rules == nil {
@@ -204,7 +202,7 @@ func TestGroundServes(t *testing.T) {
 	if !ok || !strings.HasPrefix(rest, "(streamable HTTP") {
 		t.Fatalf("says %q", first)
 	}
-	for path, want := range map[string]int{"": http.StatusNotFound, "attestations": http.StatusForbidden, "feed": http.StatusForbidden} {
+	for path, want := range map[string]int{"": http.StatusNotFound, "attestations": http.StatusForbidden} {
 		method := http.MethodGet
 		if path == "attestations" {
 			method = http.MethodPost

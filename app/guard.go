@@ -22,7 +22,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/listen"
 	"github.com/pellucid-mcp/pellucid/platform/loopback"
 	"github.com/pellucid-mcp/pellucid/platform/state"
-	"github.com/pellucid-mcp/pellucid/record/conversation"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -135,9 +134,6 @@ func (g *Guard) keep(ctx context.Context, o *guard.Options, dir *state.Dir, s *s
 	g.close = append(g.close, stop)
 	go install.FollowKeys(follow, dir, g.ring, g.log, nil)
 	o.Frame = func() frame.Key { return install.FenceOf(g.ring) }
-	if err := g.conversations(o, dir, s); err != nil {
-		return guardTrail{}, err
-	}
 	sources := &sourceTrust{scores: ledgerScores{ledger: s.Ledger(), log: g.log}, log: g.log}
 	sources.follow(ctx)
 	o.Trust = sources.of
@@ -147,17 +143,6 @@ func (g *Guard) keep(ctx context.Context, o *guard.Options, dir *state.Dir, s *s
 		o.Policy.Hints = hints.of
 	}
 	return guardTrail{records, kept}, nil
-}
-
-// conversations has o keep what ids of answers stand for. Guards with the same installation key
-// find each other's.
-func (g *Guard) conversations(o *guard.Options, dir *state.Dir, s *storage.Store) error {
-	k := g.set.Guard.Conversations
-	if k.Off {
-		return nil
-	}
-	o.Conversations = conversation.New(s, conversation.Options{Keys: g.ring, For: k.For, Total: int64(k.Size)})
-	return nil
 }
 
 // sealQuestion encrypts what is kept with a held call: to the reviewers, else with a key of the installation.

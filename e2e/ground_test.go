@@ -340,36 +340,6 @@ func (in *install) conforms(t *testing.T, least int, args ...string) {
 	}
 }
 
-// TestGroundPeer: an adapter takes over the feed of another, retractions included.
-func TestGroundPeer(t *testing.T) {
-	t.Parallel()
-	a, b := newInstall(t), newInstall(t)
-	db := filepath.Join(t.TempDir(), "a.db")
-	must(t, a.ground("ground", "import", "--db", db, signedFile(t, 3)))
-	url := a.serveGround(t, "--db", db, "--token", "env:GROUND_TOKEN")
-	other := filepath.Join(t.TempDir(), "b.db")
-	b.serveGround(t, "--db", other, "--peer", url+"feed", "--peer-token", "env:GROUND_TOKEN")
-	wait := func(want string) {
-		t.Helper()
-		for ctx := soon(t); ; {
-			out, _ := b.ground("ground", "query", "--db", other, "Reservoir number 2 is full").Output()
-			if strings.Contains(string(out), want) {
-				return
-			}
-			if ctx.Err() != nil {
-				t.Fatalf("the peer's attestations do not arrive: %s", out)
-			}
-		}
-	}
-	wait("SUPPORTED: 1 validator\n")
-	// The peer's operator is not believed here: what is withdrawn there stands here.
-	receipt := must(t, a.ground("ground", "retract", "--url", url+"events", "--token", "env:GROUND_TOKEN", "--json", "urn:isbn:9780000000002"))
-	if !strings.Contains(receipt, `"accepted":true`) {
-		t.Error(receipt)
-	}
-	wait("SUPPORTED: 1 validator\n")
-}
-
 // TestGroundDoors: what needs a token is shut without one, and a page of another
 // site gets nothing.
 func TestGroundDoors(t *testing.T) {

@@ -114,7 +114,7 @@ func TestLocked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tx.Exec(`UPDATE peers SET position = ''`); err != nil {
+		if _, err := tx.Exec(`UPDATE feed SET hash = hash`); err != nil {
 			t.Fatal(err)
 		}
 		if strings.HasPrefix(where, "postgres") {

@@ -21,13 +21,12 @@ import (
 
 // Forgotten counts what Forget has erased.
 type Forgotten struct {
-	Held          int // held results that answered calls of the principal, whatever their state
-	Names         int // approvals for the principal, and mentions as the reviewer of other results, blocks and approvals
-	Openings      int // openings of records of the log; the records stay
-	Sessions      int // records of sessions, which have ended with that
-	Conversations int // what response ids of a provider stand for
-	Captures      int // texts of calls of the principal that passed
-	SignIns       int // sessions of the console, which have ended with that
+	Held     int // held results that answered calls of the principal, whatever their state
+	Names    int // approvals for the principal, and mentions as the reviewer of other results, blocks and approvals
+	Openings int // openings of records of the log; the records stay
+	Sessions int // records of sessions, which have ended with that
+	Captures int // texts of calls of the principal that passed
+	SignIns  int // sessions of the console, which have ended with that
 }
 
 // Forget erases what the store keeps of a principal or reviewer, by the name that the
@@ -72,9 +71,6 @@ func (s *Store) Forget(ctx context.Context, principal string, evidence func(hold
 	})
 	if err == nil {
 		f.Sessions, err = s.forgetSessions(ctx, principal)
-	}
-	if err == nil {
-		f.Conversations, err = s.forgetConversations(ctx, principal)
 	}
 	if err == nil {
 		f.Captures, err = s.forgetCaptures(ctx, principal)

@@ -87,18 +87,10 @@ func (t *tx) keyUsed(ctx context.Context, id string) error {
 	return t.exec(ctx, `UPDATE decision_index SET keys = ?`, id)
 }
 
-// A group is what sums are kept of.
-type group struct {
-	wide                        int
-	kind, server, tool, verdict string
-}
+// A group is the records of one kind, server, tool and verdict.
+type group struct{ kind, server, tool, verdict string }
 
-func groupsOf(r *index.Row) (narrow, wide group) {
-	narrow = group{0, string(r.Kind), r.Server, r.Tool, r.Verdict}
-	wide = narrow
-	wide.wide, wide.tool = 1, ""
-	return narrow, wide
-}
+func groupOf(r *index.Row) group { return group{string(r.Kind), r.Server, r.Tool, r.Verdict} }
 
 // groups returns the ids of the groups, and makes those that are new.
 func (t *tx) groups(ctx context.Context, need map[group]int64) error {
@@ -109,43 +101,30 @@ func (t *tx) groups(ctx context.Context, need map[group]int64) error {
 	var fresh []any
 	for _, g := range slices.SortedFunc(maps.Keys(need), compareGroups) {
 		id := int64(0)
-		err := t.QueryRowContext(ctx, t.engine.rebind(`SELECT id FROM decision_groups WHERE wide = ? AND kind = ? AND server = ? AND tool = ? AND verdict = ?`),
-			g.wide, g.kind, g.server, g.tool, g.verdict).Scan(&id)
+		err := t.QueryRowContext(ctx, t.engine.rebind(`SELECT id FROM decision_groups WHERE kind = ? AND server = ? AND tool = ? AND verdict = ?`),
+			g.kind, g.server, g.tool, g.verdict).Scan(&id)
 		if errors.Is(err, sql.ErrNoRows) {
 			last++
 			id, err = last, nil
-			fresh = append(fresh, id, g.wide, g.kind, g.server, g.tool, g.verdict)
+			fresh = append(fresh, id, g.kind, g.server, g.tool, g.verdict)
 		}
 		if err != nil {
 			return err
 		}
 		need[g] = id
 	}
-	return t.insert(ctx, "decision_groups (id, wide, kind, server, tool, verdict)", 6, "", fresh)
+	return t.insert(ctx, "decision_groups (id, kind, server, tool, verdict)", 5, "", fresh)
 }
 
 func compareGroups(a, b group) int {
-	return cmp.Or(cmp.Compare(a.wide, b.wide), cmp.Compare(a.kind, b.kind), cmp.Compare(a.server, b.server), cmp.Compare(a.tool, b.tool), cmp.Compare(a.verdict, b.verdict))
+	return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.server, b.server), cmp.Compare(a.tool, b.tool), cmp.Compare(a.verdict, b.verdict))
 }
 
-// A cell is a place in the sums.
-type cell struct {
-	level, slot int64
-	code        finding.Code
-	grp         int64
-}
-
-// sumLevel is the column level: sums over index.Widths[width], of groups with their tool or wide.
-func sumLevel(width, wide int) int64 { return int64(2*width + wide) }
-
-func widthMicros(width int) int64 { return index.Widths[width].Microseconds() }
-
-// addRows inserts consecutive rows, and adds them to the sums.
+// addRows inserts consecutive rows.
 func (t *tx) addRows(ctx context.Context, key *index.Key, rows []index.Row) error {
 	need := map[group]int64{}
 	for i := range rows {
-		narrow, wide := groupsOf(&rows[i])
-		need[narrow], need[wide] = 0, 0
+		need[groupOf(&rows[i])] = 0
 	}
 	if err := t.groups(ctx, need); err != nil {
 		return err
@@ -155,11 +134,9 @@ func (t *tx) addRows(ctx context.Context, key *index.Key, rows []index.Row) erro
 		return err
 	}
 	var main, keys []any
-	sums := map[cell]int64{}
 	for i := range rows {
 		r := &rows[i]
-		narrow, wide := groupsOf(r)
-		at, grp := index.Micros(r.Time), need[narrow]
+		at, grp := index.Micros(r.Time), need[groupOf(r)]
 		main = append(main, r.Index, at, grp, r.ID[:], aboutOf(r), r.Reason, codesText(r.Codes))
 		values := index.Public(r)
 		if !erased[r.Index] {
@@ -169,31 +146,11 @@ func (t *tx) addRows(ctx context.Context, key *index.Key, rows []index.Row) erro
 		for _, v := range slices.Compact(values) {
 			keys = append(keys, v, at, r.Index, grp)
 		}
-		for width := range index.Widths {
-			slot := at / widthMicros(width)
-			for _, code := range append([]ledger.Count{{}}, r.Codes...) {
-				sums[cell{sumLevel(width, 0), slot, code.Code, grp}]++
-				sums[cell{sumLevel(width, 1), slot, code.Code, need[wide]}]++
-			}
-		}
 	}
 	if err := t.insert(ctx, "decisions (idx, at, grp, id, about, reason, codes)", 7, "", main); err != nil {
 		return err
 	}
-	if err := t.insert(ctx, "decision_keys (key, at, idx, grp)", 4, "", keys); err != nil {
-		return err
-	}
-	return t.addSums(ctx, sums)
-}
-
-func (t *tx) addSums(ctx context.Context, sums map[cell]int64) error {
-	var args []any
-	for _, c := range slices.SortedFunc(maps.Keys(sums), func(a, b cell) int {
-		return cmp.Or(cmp.Compare(a.level, b.level), cmp.Compare(a.slot, b.slot), cmp.Compare(a.code, b.code), cmp.Compare(a.grp, b.grp))
-	}) {
-		args = append(args, c.level, c.slot, string(c.code), c.grp, sums[c])
-	}
-	return t.insert(ctx, "decision_sums (level, slot, code, grp, n)", 5, " ON CONFLICT (level, slot, code, grp) DO UPDATE SET n = decision_sums.n + excluded.n", args)
+	return t.insert(ctx, "decision_keys (key, at, idx, grp)", 4, "", keys)
 }
 
 // erased are the records of a span whose opening was erased, perhaps after it was read.
@@ -243,7 +200,7 @@ func (l *Ledger) Unindex(ctx context.Context) error {
 		if err := t.exec(ctx, `UPDATE decision_index SET size = 0, keys = ''`); err != nil {
 			return err
 		}
-		for _, table := range []string{"decisions", "decision_keys", "decision_sums"} {
+		for _, table := range []string{"decisions", "decision_keys"} {
 			if err := t.exec(ctx, `DELETE FROM `+table); err != nil {
 				return err
 			}

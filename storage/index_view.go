@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/record/index"
@@ -54,20 +55,12 @@ func (v *View) query(scan func(*sql.Rows) error, query string, args ...any) erro
 
 func (v *View) fail(err error) error { return v.l.s.fail(v.ctx, "search the index", err) }
 
-// amongGroups adds that the column is a group that the filter selects. It reports whether there may be one.
-func (v *View) amongGroups(c *condition, column string, f *index.Filter, wide int) (bool, error) {
-	if !f.Grouped() {
-		return true, nil
-	}
-	var of condition
-	of.and(`wide = ?`, wide)
+// groups are the ids of the groups that the filter selects.
+func (v *View) groups(f *index.Filter) (ids []int64, err error) {
+	of := condition{}
 	in := func(column string, values []string) {
 		if len(values) > 0 {
-			args := make([]any, len(values))
-			for i := range values {
-				args[i] = values[i]
-			}
-			args = pad(args, args[0])
+			args := pad(anys(values), any(values[0]))
 			of.and(column+` IN (`+marks(len(args))+`)`, args...)
 		}
 	}
@@ -79,28 +72,19 @@ func (v *View) amongGroups(c *condition, column string, f *index.Filter, wide in
 	in("server", f.Servers)
 	in("tool", f.Tools)
 	in("verdict", f.Verdicts)
-	var ids []int64
-	err := v.query(func(r *sql.Rows) error {
+	err = v.query(func(r *sql.Rows) error {
 		var id int64
 		err := r.Scan(&id)
 		ids = append(ids, id)
 		return err
 	}, `SELECT id FROM decision_groups WHERE `+of.text(), of.args...)
-	if err != nil || len(ids) == 0 {
-		return false, err
-	}
-	part, arg := v.l.s.engine.among(column, ids)
-	c.and(part, arg)
-	return true, nil
+	return ids, err
 }
 
 // A Page says which part of a list is wanted.
 type Page struct {
 	After Cursor // what comes behind it; zero: from the newest on
 	Limit int    // 0 stands for 100, the most is 1,000
-	// AsOf leaves out records of this index or a greater one: the Indexed of the status under which the
-	// list was begun. 0: none is left out.
-	AsOf int64
 }
 
 func (p *Page) limit() int {
@@ -119,7 +103,7 @@ type List struct {
 	Partial bool
 }
 
-// Scanned is how many records of a person or content one query looks at, where the filter asks for more
+// Scanned is how many records of a person, content or code one query looks at, where the filter asks for more
 // than that: a bound of its time.
 const Scanned = 10_000
 
@@ -132,7 +116,7 @@ func (v *View) List(f *index.Filter, p Page) (List, error) {
 	var out List
 	var err error
 	need := p.limit() + 1
-	if f.Plain() {
+	if len(f.Values(v.l.s.indexKey())) == 0 && f.ID == (ledger.ID{}) {
 		got, err = v.plain(f, &p, need)
 	} else {
 		got, out.Next, err = v.keyed(f, &p, need)
@@ -149,103 +133,35 @@ func (v *View) List(f *index.Filter, p Page) (List, error) {
 	return out, v.fail(err)
 }
 
-// plain finds records of a filter that sums are kept of: these say how far back it must read.
-func (v *View) plain(f *index.Filter, p *Page, need int) ([]found, error) {
+// plain finds records by their time, kind, server, tool and verdict.
+func (v *View) plain(f *index.Filter, p *Page, need int) (out []found, err error) {
 	from, to := f.Span()
-	if p.After != (Cursor{}) {
-		to = min(to, p.After.At+1)
-	}
-	var groups, wide condition
-	some, err := v.amongGroups(&groups, "d.grp", f, 0)
-	if err != nil || !some {
-		return nil, err
-	}
-	level := 1
-	if len(f.Tools) > 0 {
-		level = 0
-	}
-	if _, err := v.amongGroups(&wide, "grp", f, level); err != nil {
-		return nil, err
-	}
-	var out []found
-	for len(out) < need && from < to {
-		low, err := v.lowest(f, &wide, level, from, to, int64(need-len(out)))
-		if err != nil {
+	var c condition
+	c.and(`d.at >= ? AND d.at < ?`, from, to)
+	p.bound(&c)
+	source, args := `decisions d WHERE `+c.text(), c.args
+	if f.Grouped() {
+		ids, err := v.groups(f)
+		if err != nil || len(ids) == 0 {
 			return nil, err
 		}
-		var c condition
-		table := "decisions"
-		if f.Code != "" {
-			table = "decision_keys"
-			c.and(`d.key = ?`, index.CodeValue(f.Code))
-		}
-		c.and(`d.at >= ? AND d.at < ?`, low, to)
-		p.bound(&c)
-		source, args := table+` d WHERE `+c.text()+` AND `+groups.text(), append(slices.Clone(c.args), groups.args...)
-		if each := v.l.s.engine.ofEach(c.text(), need-len(out)); each != "" && f.Grouped() && f.Code == "" {
-			source, args = each+` d`, append(slices.Clone(groups.args), c.args...)
-		}
-		err = v.query(func(r *sql.Rows) error {
-			var one found
-			err := r.Scan(&one.at, &one.idx, &one.grp)
-			out = append(out, one)
-			return err
-		}, `SELECT d.at, d.idx, d.grp FROM `+source+` ORDER BY d.at DESC, d.idx DESC LIMIT ?`, append(args, need-len(out))...)
-		if err != nil {
-			return nil, err
-		}
-		to = low
+		_, list := v.l.s.engine.among("", ids)
+		source, args = v.l.s.engine.ofEach(c.text(), need)+` d`, append([]any{list}, c.args...)
 	}
-	return out, nil
+	err = v.query(func(r *sql.Rows) error {
+		var one found
+		err := r.Scan(&one.at, &one.idx, &one.grp)
+		out = append(out, one)
+		return err
+	}, `SELECT d.at, d.idx, d.grp FROM `+source+` ORDER BY d.at DESC, d.idx DESC LIMIT ?`, append(args, need)...)
+	return out, err
 }
 
 // bound adds what the page leaves out.
 func (p *Page) bound(c *condition) {
-	if p.AsOf > 0 { // +: SQLite would take the order of idx for the one to read in
-		c.and(`+d.idx < ?`, p.AsOf)
-	}
 	if p.After != (Cursor{}) {
 		c.and(`(d.at, d.idx) < (?, ?)`, p.After.At, p.After.Index)
 	}
-}
-
-// lowest is a time from which on there are at least need records of the filter before to, by the sums; from
-// where there are fewer.
-func (v *View) lowest(f *index.Filter, groups *condition, wide int, from, to, need int64) (int64, error) {
-	const slots = 64 // read at once
-	for width := len(index.Widths) - 1; width >= 0; width-- {
-		w, crossed := widthMicros(width), false
-		for hi := (to - 1) / w; !crossed; {
-			var c condition
-			c.and(`level = ? AND slot >= ? AND slot <= ? AND code = ?`, sumLevel(width, wide), from/w, hi, string(f.Code))
-			c.and(groups.text(), groups.args...)
-			n, last := 0, int64(0)
-			err := v.query(func(r *sql.Rows) error {
-				var slot, sum int64
-				if err := r.Scan(&slot, &sum); err != nil || crossed {
-					return err
-				}
-				n, last = n+1, slot
-				if sum < need {
-					need -= sum
-					return nil
-				}
-				crossed = true
-				return nil
-			}, `SELECT slot, CAST(SUM(n) AS bigint) FROM decision_sums WHERE `+c.text()+` GROUP BY slot ORDER BY slot DESC LIMIT `+limitText(slots), c.args...)
-			if err != nil {
-				return 0, err
-			}
-			if !crossed && n < slots {
-				return from, nil
-			}
-			hi = last - 1
-			if crossed {
-				from, to = max(from, last*w), min(to, (last+1)*w)
-			}
-		}
-	}
-	return from, nil
 }
 
 // keyed finds records by a value that few have. next is where a search that has looked at Scanned records
@@ -265,7 +181,7 @@ func (v *View) keyed(f *index.Filter, p *Page, need int) (out []found, next Curs
 		return out, next, err
 	}
 	err = v.query(func(r *sql.Rows) error { return r.Scan(&next.At, &next.Index) },
-		`SELECT d.at, d.idx FROM (`+inner.text+`) AS d ORDER BY d.at DESC, d.idx DESC LIMIT 1 OFFSET `+limitText(Scanned-1), inner.args...)
+		`SELECT d.at, d.idx FROM (`+inner.text+`) AS d ORDER BY d.at DESC, d.idx DESC LIMIT 1 OFFSET `+strconv.Itoa(Scanned-1), inner.args...)
 	return out, next, err
 }
 
@@ -289,21 +205,23 @@ func (v *View) keyedQuery(f *index.Filter, p *Page) (inner subquery, outer strin
 	} else {
 		var parts []string
 		for _, value := range values[0] {
-			parts = append(parts, `SELECT * FROM (SELECT d.at, d.idx, d.grp FROM decision_keys d WHERE d.key = ? AND `+c.text()+order+limitText(Scanned)+`) AS one`)
+			parts = append(parts, `SELECT * FROM (SELECT d.at, d.idx, d.grp FROM decision_keys d WHERE d.key = ? AND `+c.text()+order+strconv.Itoa(Scanned)+`) AS one`)
 			inner.args = append(append(inner.args, value), c.args...)
 		}
 		inner.text = strings.Join(parts, ` UNION ALL `)
 		if len(parts) > 1 {
-			inner.text = `SELECT * FROM (` + inner.text + `) AS d` + order + limitText(Scanned)
+			inner.text = `SELECT * FROM (` + inner.text + `) AS d` + order + strconv.Itoa(Scanned)
 		}
 		values = values[1:]
 	}
-	if f.Code != "" {
-		values = append(values, []int64{index.CodeValue(f.Code)})
-	}
 	var also condition
-	if some, err = v.amongGroups(&also, "d.grp", f, 0); err != nil || !some {
-		return inner, "", nil, false, err
+	if f.Grouped() {
+		ids, err := v.groups(f)
+		if err != nil || len(ids) == 0 {
+			return inner, "", nil, false, err
+		}
+		part, arg := v.l.s.engine.among("d.grp", ids)
+		also.and(part, arg)
 	}
 	for _, list := range values {
 		part, arg := v.l.s.engine.among("k.key", list)

@@ -138,8 +138,6 @@ func (*postgresEngine) among(column string, list []int64) (string, any) {
 
 func (*postgresEngine) longRows() bool { return false }
 
-// ofEach has each group read from its own place of the index: Postgres would read all rows of the span of
-// time, and throw those of other groups away.
 func (*postgresEngine) ofEach(condition string, most int) string {
 	return `(SELECT n.* FROM unnest(?::bigint[]) AS g(id), LATERAL (SELECT d.at, d.idx, d.grp FROM decisions d
 		WHERE d.grp = g.id AND ` + condition + ` ORDER BY d.at DESC, d.idx DESC LIMIT ` + strconv.Itoa(most) + `) AS n)`

@@ -187,21 +187,3 @@ func (s *Store) Feed(ctx context.Context, after ground.Cursor, limit int) ([]gro
 }
 
 var errPageFull = errors.New("page is full")
-
-// PeerCursor implements ground.Store.
-func (s *Store) PeerCursor(ctx context.Context, peer string) (string, error) {
-	cursor := ""
-	err := s.query(ctx, func(r *sql.Rows) error { return r.Scan(&cursor) }, `SELECT position FROM peers WHERE peer = ?`, peer)
-	return cursor, s.fail(ctx, "peer cursor", err)
-}
-
-// SetPeerCursor implements ground.Store.
-func (s *Store) SetPeerCursor(ctx context.Context, peer, cursor string) error {
-	if !text(peer) || !text(cursor) {
-		return fmt.Errorf("store: set peer cursor: %w: ill-formed text", ground.ErrInvalid)
-	}
-	return s.update(ctx, "set peer cursor", func(t *tx) error {
-		return t.exec(ctx, `INSERT INTO peers (peer, position) VALUES (?, ?)
-			ON CONFLICT (peer) DO UPDATE SET position = excluded.position`, peer, cursor)
-	})
-}

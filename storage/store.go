@@ -2,7 +2,7 @@
 
 // Package storage keeps attestations, held results and blocks, pins and verdicts, and the log in SQLite or in Postgres.
 //
-// It is a ground.Store, a hold.Store and hold.BlockStore, a conversation.Store, a surface.PinStore and
+// It is a ground.Store, a hold.Store and hold.BlockStore, a surface.PinStore and
 // surface.Cache; its [Ledger] is a sequence.Store. The record of a change is stored with the
 // change, in one transaction.
 package storage
@@ -144,7 +144,7 @@ type engine interface {
 	// index held_rows.
 	longRows() bool
 	// ofEach is a table of rows d of decisions for which the condition holds: the newest of each group of a list, at
-	// most so many. The list, as among has it, is the first argument. "": among does as well.
+	// most so many. The list, as among has it, is the first argument.
 	ofEach(condition string, most int) string
 }
 

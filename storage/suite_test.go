@@ -355,14 +355,5 @@ func TestFeed(t *testing.T) {
 		if len(seen) != writers*each {
 			t.Errorf("%d of %d seen", len(seen), writers*each)
 		}
-		for _, want := range []string{"", "17", "18"} {
-			if got, err := s.PeerCursor(ctx, "https://peer.example"); err != nil || got != want {
-				t.Errorf("peer cursor %q, %v; want %q", got, err, want)
-			}
-			next := map[string]string{"": "17", "17": "18", "18": "19"}[want]
-			if err := s.SetPeerCursor(ctx, "https://peer.example", next); err != nil {
-				t.Error(err)
-			}
-		}
 	})
 }

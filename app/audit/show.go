@@ -129,7 +129,7 @@ func (q *Query) search(ctx context.Context, l *storage.Ledger) ([]sequence.Entry
 	}
 	var indices []int64
 	err = l.View(ctx, func(v *storage.View) error {
-		if v.Status.KeyMissing && (q.Filter.Principal != ledger.Digest{} || q.Filter.By != ledger.Digest{} || q.Filter.Digest != ledger.Digest{}) {
+		if v.Status.KeyMissing && q.Filter.Personal() {
 			q.say("Some records were indexed with a key that was retired: pellucid ledger show --rebuild finds them again.\n")
 		}
 		for {
@@ -145,14 +145,10 @@ func (q *Query) search(ctx context.Context, l *storage.Ledger) ([]sequence.Entry
 			}
 			page.Limit = q.limit() - len(indices)
 		}
-		if page.After == (storage.Cursor{}) || len(indices) == 0 {
-			return nil
+		if n := len(indices); page.After != (storage.Cursor{}) && n > 0 {
+			q.say("The list ends after %s. Older ones: --before %d\n", terminal.Plural(n, "record"), indices[n-1])
 		}
-		count, err := v.Count(&q.Filter)
-		if err == nil {
-			q.more(count, len(indices), indices[len(indices)-1])
-		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -165,15 +161,6 @@ func (q *Query) limit() int {
 		return 100
 	}
 	return min(q.Limit, 1000)
-}
-
-// more says that a list goes on.
-func (q *Query) more(c storage.Count, shown int, last int64) {
-	of := terminal.Thousands(int(c.N))
-	if c.More {
-		of = "more than " + of
-	}
-	q.say("%s of %s. Older ones: --before %d\n", terminal.Plural(shown, "record"), of, last)
 }
 
 func (q *Query) say(format string, args ...any) {

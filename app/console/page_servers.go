@@ -218,10 +218,15 @@ type serverView struct {
 	Next      Path
 	Waiting   Own
 	Items     []itemGroup
-	Records   []facetRow // where the records of each name are listed
+	Records   []namedLink // where the records of each name are listed
 }
 
 func (serverView) template() string { return "server" }
+
+type namedLink struct {
+	Name marked.Name
+	To   Path
+}
 
 // A changeView is an item that differs from what was approved.
 type changeView struct {
@@ -279,7 +284,7 @@ func (c *Console) server(q *request) answer {
 	v.Items = itemGroups(&pin.Pin)
 	if c.opt.Ledger != nil {
 		for _, name := range pin.Names {
-			v.Records = append(v.Records, facetRow{Name: marked.Identifier(name), To: recordsPath(index.Filter{Servers: []string{name}})})
+			v.Records = append(v.Records, namedLink{Name: marked.Identifier(name), To: recordsPath(index.Filter{Servers: []string{name}})})
 		}
 	}
 	return page("Server", v)

@@ -131,28 +131,27 @@ func TestRecordsHostileQuery(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"records?after=x", "records?asof=-1", "records?asof=x", "records/XYZ", "records/" + testID(1).String() + "0"} {
+	for _, path := range []string{"records?after=x", "records/XYZ", "records/" + testID(1).String() + "0"} {
 		if r, _ := g.get(path); r.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: status %d", path, r.StatusCode)
 		}
 	}
 }
 
-// TestRecordsPages: the pages of a list have each record once, and their number is the total.
+// TestRecordsPages: the pages of a list have each record once.
 func TestRecordsPages(t *testing.T) {
 	t.Parallel()
 	g := newTest(t, withLedger)
 	g.logged(t, manyEvents(130)...)
 	for text, want := range map[string]int{"": 131, "server:mail": 44, "server:mail code:hidden-tag": 17, "verdict:withheld": 26, "principal:\"\"": 0, "kind:key-installed": 1} {
-		seen, path, total := map[string]bool{}, "records?q="+url.QueryEscape(text), ""
+		seen, path := map[string]bool{}, "records?q="+url.QueryEscape(text)
 		for path != "" {
 			_, body := g.get(path)
-			if at := between(body, `<h2 id="found">`, " records"); total == "" {
-				total = at
-			} else if at != total {
-				t.Errorf("%q: the total is %s, and %s on a later page", text, total, at)
+			rows := strings.Split(body, `<a class="id" href="/console/records/`)[1:]
+			if at := between(body, `<h2 id="found">`, " "); text != `principal:""` && at != fmt.Sprint(len(rows)) {
+				t.Errorf("%q: the page says %s, and has %d records", text, at, len(rows))
 			}
-			for _, row := range strings.Split(body, `<a class="id" href="/console/records/`)[1:] {
+			for _, row := range rows {
 				if seen[row[:32]] {
 					t.Errorf("%q: %s stands twice", text, row[:32])
 				}
@@ -166,8 +165,8 @@ func TestRecordsPages(t *testing.T) {
 		if text == `principal:""` { // has no value
 			continue
 		}
-		if len(seen) != want || total != fmt.Sprint(want) {
-			t.Errorf("%q: %d records, total %s, want %d", text, len(seen), total, want)
+		if len(seen) != want {
+			t.Errorf("%q: %d records, want %d", text, len(seen), want)
 		}
 	}
 }

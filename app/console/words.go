@@ -12,7 +12,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
-	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
@@ -125,19 +124,6 @@ func kindName(k ledger.Kind) Own {
 	}
 	return "unread"
 }
-
-// countOf is a count, with "more than" where not all was counted.
-func countOf(c storage.Count) Own {
-	if c.More {
-		return "more than " + count(c.N)
-	}
-	return count(c.N)
-}
-
-// splitTerms takes the text form of a filter apart; it has no quotes.
-func splitTerms(s string) []string { return strings.Fields(s) }
-
-func joinTerms(list []string) string { return strings.Join(list, " ") }
 
 // labelWord is a label of a record: letters, digits and ._/:@+- only; another text is "other".
 func labelWord(s string) Own { return Own(frame.Label(s)) }

@@ -30,17 +30,12 @@ func Show(ctx context.Context, self string, w io.Writer, p terminal.Palette) err
 		s.outcome(o)
 		out.Flush()
 	})
-	var g *Grounded
-	if err == nil {
-		g, err = Ground(ctx, self)
-	}
 	switch {
 	case ctx.Err() != nil:
 		return errors.New("demo: interrupted")
 	case err != nil:
 		return err
 	}
-	s.grounded(g)
 	s.closing(self)
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("demo: write: %w", err)
@@ -110,36 +105,6 @@ func (s *show) outcome(o Played) {
 		s.field("fence", "what the model reads, whole, this once:", s.p.Dim)
 		s.field("", terminal.Printable(o.Fence), s.p.Dim)
 	}
-}
-
-// grounded shows what a model gets of what validators attest.
-func (s *show) grounded(g *Grounded) {
-	fmt.Fprintf(s.w, "\n%s\n", s.p.Bold("Grounding, before and after"))
-	s.prose("", "`pellucid ground serve` answers a question with signed attestations. A client chooses which "+
-		"validators it believes. Here it serves its demonstration set, over MCP.")
-	fmt.Fprintln(s.w)
-	s.field("asked", Question, nil)
-	if g.Err != nil {
-		s.failed++
-		s.field(s.p.Red("FAILED")+"  ", terminal.Printable(g.Err.Error()), s.p.Red)
-		return
-	}
-	s.field("claim", terminal.Printable(g.Claim), nil)
-	s.field("answer", g.Verdict+", by "+terminal.Plural(g.Validators, "validator"), s.p.Bold)
-	for _, said := range g.Said {
-		fmt.Fprintln(s.w)
-		s.field("says", said.Verdict+" "+terminal.Printable(said.Validator), nil)
-		if said.Before == said.After {
-			s.field("both", terminal.Printable(said.After), nil)
-		} else { // a letter of another alphabet looks like ours: it is spelled out too
-			s.field("before", scrub.Visible(said.Before, true), nil)
-			s.field("after", terminal.Printable(said.After), nil)
-		}
-		s.field("quote", terminal.Printable(said.Quote), nil)
-		s.field("source", terminal.Printable(said.Source), nil)
-	}
-	fmt.Fprintln(s.w)
-	s.verdict(terminal.Plural(g.Recorded, "change") + " recorded in _meta; every text in a frame that calls it untrusted")
 }
 
 func (s *show) verdict(v string) {

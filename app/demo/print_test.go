@@ -61,19 +61,3 @@ func TestShowOutcome(t *testing.T) {
 		})
 	}
 }
-
-// TestShowGrounded: each validator's words before and after, and a failure as one.
-func TestShowGrounded(t *testing.T) {
-	var b strings.Builder
-	s := &show{w: &b}
-	s.grounded(&Grounded{Claim: "c\x1b", Verdict: "SUPPORTED", Validators: 2, Recorded: 1, Said: []Said{{Validator: "v", Verdict: "SUPPORTED", Before: "s", After: "s"}, {Before: "p\u0430y", After: "x"}}})
-	for _, want := range []string{"    answer  SUPPORTED, by 2 validators\n", "    both    s\n", "    before  p<U+0430>y\n", "    after   x\n", "1 change recorded in _meta"} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("%q is missing:\n%s", want, b.String())
-		}
-	}
-	s.grounded(&Grounded{Err: errors.New("not so")})
-	if s.failed != 1 || !strings.Contains(b.String(), "    FAILED  not so\n") || strings.Contains(b.String(), "\x1b") {
-		t.Errorf("the failure is not told:\n%s", b.String())
-	}
-}

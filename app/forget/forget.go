@@ -31,7 +31,6 @@ import (
 type Report struct {
 	Held          int `json:"held_results"`
 	Names         int `json:"names_of_a_reviewer"`
-	Conversations int `json:"conversations"`
 	Captures      int `json:"captures"`
 	Openings      int `json:"openings"`
 	GuardEvidence int `json:"guard_evidence"`
@@ -42,8 +41,8 @@ type Report struct {
 
 // Write prints the report for a person.
 func (r *Report) Write(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "Erased: %s, %s of a reviewer, %s, %s, %s of signed records, %s of the guard, %s of refused attestations, %s, %s.\n",
-		terminal.Plural(r.Held, "held result"), terminal.Plural(r.Names, "name"), terminal.Plural(r.Conversations, "kept conversation"), terminal.Plural(r.Captures, "capture"), terminal.Plural(r.Openings, "opening"),
+	_, err := fmt.Fprintf(w, "Erased: %s, %s of a reviewer, %s, %s of signed records, %s of the guard, %s of refused attestations, %s, %s.\n",
+		terminal.Plural(r.Held, "held result"), terminal.Plural(r.Names, "name"), terminal.Plural(r.Captures, "capture"), terminal.Plural(r.Openings, "opening"),
 		terminal.Plural(r.GuardEvidence, "evidence file"), terminal.Plural(r.Refusals, "line"), terminal.Plural(r.Logins, "login"), terminal.Plural(r.Sessions, "session"))
 	return err
 }
@@ -102,7 +101,6 @@ func inStore(ctx context.Context, dir *state.Dir, where, principal string, sum *
 	}
 	sum.Held, sum.Names, sum.Openings = sum.Held+f.Held, sum.Names+f.Names, sum.Openings+f.Openings
 	sum.Sessions += f.Sessions + f.SignIns
-	sum.Conversations += f.Conversations
 	sum.Captures += f.Captures
 	if err := s.Compact(ctx); err != nil {
 		return install.OpenError(fmt.Errorf("forget: the rows are erased, but not yet the free pages of the file: run this again when no other process uses the store: %w", err))
@@ -113,7 +111,7 @@ func inStore(ctx context.Context, dir *state.Dir, where, principal string, sum *
 // forgotten is the record of what was erased.
 func forgotten(f storage.Forgotten) *ledger.Event {
 	return &ledger.Event{Time: time.Now(), Kind: ledger.PrincipalForgotten, Actor: "person", Numbers: []ledger.Number{
-		{Name: "captures", N: int64(f.Captures)}, {Name: "conversations", N: int64(f.Conversations)}, {Name: "held", N: int64(f.Held)}, {Name: "names", N: int64(f.Names)}, {Name: "openings", N: int64(f.Openings)}, {Name: "sessions", N: int64(f.Sessions + f.SignIns)}}}
+		{Name: "captures", N: int64(f.Captures)}, {Name: "held", N: int64(f.Held)}, {Name: "names", N: int64(f.Names)}, {Name: "openings", N: int64(f.Openings)}, {Name: "sessions", N: int64(f.Sessions + f.SignIns)}}}
 }
 
 // integrated waits until every record is signed: a record that waits has its opening with it.

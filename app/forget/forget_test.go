@@ -110,7 +110,7 @@ func TestPrincipal(t *testing.T) {
 	}
 	var b strings.Builder
 	must(t, (&Report{Held: 1, Names: 2, GuardEvidence: 1}).Write(&b))
-	if want := "Erased: 1 held result, 2 names of a reviewer, 0 kept conversations, 0 captures, 0 openings of signed records, 1 evidence file of the guard, 0 lines of refused attestations, 0 logins, 0 sessions.\n"; b.String() != want {
+	if want := "Erased: 1 held result, 2 names of a reviewer, 0 captures, 0 openings of signed records, 1 evidence file of the guard, 0 lines of refused attestations, 0 logins, 0 sessions.\n"; b.String() != want {
 		t.Errorf("%q, want %q", b.String(), want)
 	}
 }

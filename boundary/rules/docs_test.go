@@ -424,7 +424,6 @@ func TestSchemaRefuses(t *testing.T) {
 		"version: 1\npolicy: {rules: [{name: a, on: result, when: x}]}",
 		"version: 1\npolicy: {rules: [{name: a, on: result, when: x, then: drop}]}",
 		"version: 1\nguard: {severity: {low: 0.1}}",
-		"version: 1\nground: {peers: [{token: env:X}]}",
 		"version: 1\nclassifiers: {x: {mode: shadow}}",
 		"version: 1\nclassifiers: {x: {provider: azure, url: https://a.example}}",
 		"version: 1\nclassifiers: {x: {provider: azure, url: https://a.example, key: env:X, region: r}}",

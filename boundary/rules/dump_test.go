@@ -69,7 +69,6 @@ ground:
   default_profile: urn:cpml:press
   validators: file:validators.json
   issuers: ["did:web:i.example"]
-  peers: [{url: https://a.example/ground/feed, token: env:LAB}, {url: http://127.0.0.1:1/feed}]
   dangerously_ingest_untyped: true
   dangerously_rfc_set_only: true
 classifiers:

@@ -30,19 +30,12 @@ type Ground struct {
 	Default    string   // identifier of one of them; "": every domain alike
 	Validators string   // path of a validators document; "": all are alike
 	Issuers    []string // DIDs whose cascade events are believed
-	Peers      []GroundPeer
 
 	DangerouslyIngestUntyped bool
 	DangerouslyRFCSetOnly    bool
 
 	options ground.Options
 	print   [sha256.Size]byte // of the files and tokens
-}
-
-// A GroundPeer is another aggregator whose feed is taken over.
-type GroundPeer struct {
-	URL   string
-	Token Value // ""; none
 }
 
 // The words of Ground.Policy and Ground.Scope.
@@ -61,10 +54,8 @@ type GroundFault struct {
 	Cause  error  // holds nothing of what a file or a reference holds
 }
 
-const (
-	maxGroundFile = 16 << 20 // bytes of a file that the section names
-	maxPeers      = 64
-)
+// maxGroundFile bounds a file that the section names, in bytes.
+const maxGroundFile = 16 << 20
 
 // Options are those of the compiled Ground, for an adapter. Store, keys, evidence and
 // the operator's own DID are the caller's to add.
@@ -72,15 +63,6 @@ func (g *Ground) Options() ground.Options {
 	o := g.options
 	o.Issuers = slices.Clone(o.Issuers)
 	return o
-}
-
-// Following are the peers of the compiled Ground.
-func (g *Ground) Following() []ground.Peer {
-	out := make([]ground.Peer, len(g.Peers))
-	for i, p := range g.Peers {
-		out[i] = ground.Peer{URL: p.URL, Token: p.Token.Reveal()}
-	}
-	return out
 }
 
 // Deviations are the loosenings that are on, as answers name them.
@@ -155,12 +137,6 @@ func (c *groundCompiler) compile() {
 		}
 	}
 	out.Issuers = g.Issuers
-	for i, p := range g.Following() {
-		c.secret.add(p.Token)
-		if err := p.Check(); err != nil {
-			c.fault("peers", i, err)
-		}
-	}
 }
 
 // groundFile parses a file that member names.
@@ -206,7 +182,6 @@ func (g *Ground) members() []member {
 		{"default_profile", live, parsed(&g.Default, "string", text), "identifier of the profile for queries that name none; default: every domain alike"},
 		{"validators", live, groundPath(&g.Validators), "reputation of validators, and trust in them; default: all alike"},
 		{"issuers", live, texts(&g.Issuers, "a DID", text, same), "DIDs whose cascade events are believed, beside the operator's"},
-		{"peers", live, objects(&g.Peers, maxPeers, (*GroundPeer).members, nil), "feeds that are taken over"},
 		{"dangerously_ingest_untyped", live, boolean(&g.DangerouslyIngestUntyped, false), "accept texts with markup, links or encoded data, for records of old; what they are in says `sanitation_version` none"},
 		{"dangerously_rfc_set_only", live, boolean(&g.DangerouslyRFCSetOnly, false), "remove only the 156 hidden characters that the RFC names; every answer says `sanitation_version` none"},
 	}
@@ -217,8 +192,8 @@ func (c *compiler) ground(p place, g *Ground, _ bool) bool {
 	before := slices.Clone(c.problems)
 	for _, f := range g.Compile(c.opt) {
 		where := p.at(f.Member)
-		// An element that was not read is not in the list of a Ground, but for a peer.
-		unread := func(x Problem) bool { return f.Member != "peers" && strings.HasPrefix(x.path, where.path+"[") }
+		// An element that was not read is not in the list of a Ground.
+		unread := func(x Problem) bool { return strings.HasPrefix(x.path, where.path+"[") }
 		if f.Member != "verdicts" && where.kind == isList && !slices.ContainsFunc(before, unread) {
 			where = place{where.elements[f.index], where.path + "[" + strconv.Itoa(f.index) + "]"}
 		}
@@ -276,11 +251,4 @@ func (c *compiler) groundPath(p place) string {
 		return ""
 	}
 	return c.opt.locate(path)
-}
-
-func (x *GroundPeer) members() []member {
-	return []member{
-		{"url", needed, text(&x.URL, 2048), "the feed of another adapter"},
-		{"token", live, reference(&x.Token), "the bearer token"},
-	}
 }

@@ -20,9 +20,6 @@ func TestGround(t *testing.T) {
 		!slices.Equal(o.Issuers, []string{"did:web:i.example"}) || g.Store.Path != "/var/g.db" || !g.DIDWeb {
 		t.Errorf("%+v of %+v", o, g)
 	}
-	if p := g.Following(); len(p) != 2 || p[0].Token != secret || p[1].Token != "" {
-		t.Errorf("peers: %d", len(p))
-	}
 	if !slices.Equal(g.Deviations(), []string{"dangerously_ingest_untyped", "dangerously_rfc_set_only"}) {
 		t.Errorf("deviations: %q", g.Deviations())
 	}
@@ -33,20 +30,17 @@ func TestGround(t *testing.T) {
 		t.Errorf("empty: %+v", g)
 	}
 	for section, want := range map[string]string{
-		"{profiles: [press.json]}":                                     `ground.profiles[0]: want file:PATH`,
-		`{profiles: ["file:press.json", "file:none.json"]}`:            `ground.profiles[1]: file "/etc/p/none.json" cannot be read`,
-		`{profiles: ["file:press.json", "file:press.json"]}`:           `ground.profiles[1]: another profile has the same identifier`,
-		`{profiles: ["file:validators.json"]}`:                         `ground.profiles[0]: consensus: document refused`,
-		"{default_profile: urn:cpml:press}":                            `ground.default_profile: no profile of this configuration`,
-		"{validators: file:press.json}":                                `ground.validators: ground: validators`,
-		"{domains: file:press.json}":                                   `ground.domains: consensus`,
-		"{verdicts: [a b]}":                                            `ground.verdicts: attest: verdict name`,
-		"{issuers: [you]}":                                             `ground.issuers[0]: this is not a DID`,
-		"{peers: [{url: http://a.example/x}]}":                         `ground.peers[0]: the URL is not https`,
-		"{peers: [{url: https://a.example/x, token: " + secret + "}]}": `ground.peers[0].token: is a secret`,
-		"{peers: [{token: env:LAB}]}":                                  `ground.peers[0].url: is missing`,
-		"{policy: drop}":                                               `ground.policy: want replace, reject or flag`,
-		"{dangerously_unframed: true}":                                 `ground.dangerously_unframed: there is no such member`,
+		"{profiles: [press.json]}":                           `ground.profiles[0]: want file:PATH`,
+		`{profiles: ["file:press.json", "file:none.json"]}`:  `ground.profiles[1]: file "/etc/p/none.json" cannot be read`,
+		`{profiles: ["file:press.json", "file:press.json"]}`: `ground.profiles[1]: another profile has the same identifier`,
+		`{profiles: ["file:validators.json"]}`:               `ground.profiles[0]: consensus: document refused`,
+		"{default_profile: urn:cpml:press}":                  `ground.default_profile: no profile of this configuration`,
+		"{validators: file:press.json}":                      `ground.validators: ground: validators`,
+		"{domains: file:press.json}":                         `ground.domains: consensus`,
+		"{verdicts: [a b]}":                                  `ground.verdicts: attest: verdict name`,
+		"{issuers: [you]}":                                   `ground.issuers[0]: this is not a DID`,
+		"{policy: drop}":                                     `ground.policy: want replace, reject or flag`,
+		"{dangerously_unframed: true}":                       `ground.dangerously_unframed: there is no such member`,
 	} {
 		_, err := Parse([]byte("version: 1\nground: "+section+"\n"), newFixed().options())
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), secret) {

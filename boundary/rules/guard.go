@@ -46,15 +46,7 @@ type Guard struct {
 	Severity           GuardSeverity
 	Blame              *int // thousandths: from which severity a source loses trust
 	Quarantine         GuardQuarantine
-	Conversations      GuardConversations
 	Context            bool // what the model has read is kept with a call that is held
-}
-
-// A GuardConversations says what the guard keeps of conversations that the provider keeps, too.
-type GuardConversations struct {
-	Off  bool          // nothing is kept
-	For  time.Duration // 0: the default
-	Size int           // bytes of all; 0: the default
 }
 
 // A GuardAWS is what signs requests to Amazon Bedrock.
@@ -196,14 +188,6 @@ func (g *Guard) members() []member {
 				{"for", live, duration(&q.For, 0, time.Minute, 365*24*time.Hour), "how long"},
 			}
 		}), "what becomes of a source that took control"},
-		{"conversations", live, section(func() []member {
-			k := &g.Conversations
-			return []member{
-				{"keep", live, opposite(&k.Off), "keep, sealed, what a response id stands for, so that calls in answers to requests with `previous_response_id` can be decided"},
-				{"for", live, duration(&k.For, 0, time.Minute, 365*24*time.Hour), "how long; default: 7 days"},
-				{"size", live, size(&k.Size, 1<<30, 1<<20, 1<<40), "bytes of all of them; beyond it the oldest go"},
-			}
-		}), "what is kept of conversations that the provider keeps (Responses API)"},
 		{"context", live, boolean(&g.Context, false), "keep the untrusted text that the model has read, encrypted, with a call that waits for a reviewer"},
 	}
 }

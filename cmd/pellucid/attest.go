@@ -23,7 +23,7 @@ type attestSignCmd struct {
 	Method  string    `placeholder:"DID-URL" help:"Identifier under which the key is published, if not its did:key."`
 	Created time.Time `placeholder:"TIME" help:"Time of the signature (RFC 3339; default: now)."`
 	Expires time.Time `placeholder:"TIME" help:"Time at which the proof expires (default: never)."`
-	File    string    `arg:"" optional:"" completion:"files" help:"File of the attestation (default, or -: standard input)."`
+	File    string    `arg:"" optional:"" help:"File of the attestation (default, or -: standard input)."`
 }
 
 func (attestSignCmd) Help() string {
@@ -59,7 +59,7 @@ type attestCheckCmd struct {
 	Hash                     bool      `xor:"what" help:"Print the canonical hash instead, of any JSON object without its member proof."`
 	Dedup                    bool      `xor:"what" help:"Print the two keys that find duplicates instead: of the text, and of its skeleton. Of the attestation only the proof is not checked."`
 	Canonical                string    `enum:",0.2,0.3" default:"" placeholder:"V" help:"With --hash: canonicalisation 0.2 or 0.3 (default: the one that the document names, else 0.2)."`
-	File                     string    `arg:"" optional:"" completion:"files" help:"File of the attestation (default, or -: standard input)."`
+	File                     string    `arg:"" optional:"" help:"File of the attestation (default, or -: standard input)."`
 }
 
 func (c *attestCheckCmd) Validate() error {

@@ -32,7 +32,7 @@ type ccrAnalyzeCmd struct {
 	Seed        uint64        `help:"Seed of all random choices."`
 	Record      string        `placeholder:"FILE" help:"Write the evidence into this file, for ccr replay."`
 	JSON        bool          `name:"json" help:"Print the report as JSON."`
-	Context     string        `arg:"" completion:"files" help:"Saved context, or recorded run; - is standard input."`
+	Context     string        `arg:"" help:"Saved context, or recorded run; - is standard input."`
 
 	ledgerDB
 

@@ -13,7 +13,7 @@ import (
 
 type ccrReplayCmd struct {
 	JSON   bool   `name:"json" help:"Print the outcome as JSON."`
-	Record string `arg:"" completion:"files" help:"Evidence, as ccr analyze --record writes it, or guard/ID.json of pellucid guard; - is standard input."`
+	Record string `arg:"" help:"Evidence, as ccr analyze --record writes it, or guard/ID.json of pellucid guard; - is standard input."`
 }
 
 func (ccrReplayCmd) Help() string {

@@ -32,11 +32,11 @@ type checkCmd struct {
 	Env     []string      `sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the command, in addition to those that every server gets (docs/environment.md). Without a value, the value of this process is passed on."`
 	Timeout time.Duration `default:"2m" help:"Time limit for a server to start and to send its whole surface."`
 	JSON    bool          `name:"json" help:"Print the report as JSON."`
-	Config  string        `short:"c" completion:"files" placeholder:"FILE" help:"Configuration of pellucid up. It names the servers to check, unless the command line does, and the model of the review."`
+	Config  string        `short:"c" placeholder:"FILE" help:"Configuration of pellucid up. It names the servers to check, unless the command line does, and the model of the review."`
 	Review  reviewFlags   `embed:""`
 	pinDB
 
-	Args []string `arg:"" optional:"" name:"file" completion:"files" help:"Configurations of clients, or saved surfaces. Instead of files: -- and the command of one server."`
+	Args []string `arg:"" optional:"" name:"file" help:"Configurations of clients, or saved surfaces. Instead of files: -- and the command of one server."`
 
 	files, command []string
 	typed          bool         // there was a --

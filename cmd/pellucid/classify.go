@@ -15,11 +15,11 @@ import (
 
 type classifyCmd struct {
 	With   []string `default:"local" placeholder:"NAME,…" help:"Names of classifiers in the configuration. local, the default, is the model inside this program."`
-	Config string   `short:"c" placeholder:"FILE" completion:"files" help:"Configuration that defines the names (default, where a name other than local is given: pellucid.yaml in your configuration folder)."`
+	Config string   `short:"c" placeholder:"FILE" help:"Configuration that defines the names (default, where a name other than local is given: pellucid.yaml in your configuration folder)."`
 	JSON   bool     `name:"json" xor:"form" help:"Print the verdicts as JSON."`
 	JSONL  bool     `name:"jsonl" xor:"form" help:"Read JSON lines and print them with a member \"score\", of the text under --key."`
 	Key    string   `default:"text" placeholder:"NAME" help:"Name of the member that --jsonl judges."`
-	File   string   `arg:"" optional:"" completion:"files" help:"File of the text (default, or -: standard input)."`
+	File   string   `arg:"" optional:"" help:"File of the text (default, or -: standard input)."`
 }
 
 func (classifyCmd) Help() string {

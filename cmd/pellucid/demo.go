@@ -20,7 +20,7 @@ type demoCmd struct {
 
 func (demoCmd) Help() string {
 	return "Starts a server whose tools return poisoned and benign results, once alone and once behind " +
-		"\"pellucid wrap\", and shows what a client gets of each; then asks the grounding adapter a question. " +
+		"\"pellucid wrap\", and shows what a client gets of each. " +
 		"Exit code 1 if anything is not as it should be."
 }
 

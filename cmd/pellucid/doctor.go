@@ -8,7 +8,7 @@ import (
 )
 
 type doctorCmd struct {
-	Config string `short:"c" completion:"files" placeholder:"FILE" help:"Configuration to check (default: pellucid.yaml in this directory, or that of your configuration folder)."`
+	Config string `short:"c" placeholder:"FILE" help:"Configuration to check (default: pellucid.yaml in this directory, or that of your configuration folder)."`
 	storeDB
 	JSON bool `name:"json" help:"Print the findings as JSON."`
 }

@@ -17,7 +17,7 @@ type explainCmd struct {
 	JSON bool             `name:"json" xor:"what" help:"Print the explanation as JSON."`
 
 	Proof           bool   `xor:"what" help:"Print the proof that the log contains the record instead (C2SP tlog-proof). With the public key of the log (pellucid ledger checkpoint --keys) it can be checked offline: pellucid ledger verify --proof FILE --key KEY."`
-	Case            string `xor:"what" completion:"files" placeholder:"FILE" help:"Write all that is known and provable of the decision into this file instead; - is standard output."`
+	Case            string `xor:"what" placeholder:"FILE" help:"Write all that is known and provable of the decision into this file instead; - is standard output."`
 	WithoutText     bool   `help:"With --case: leave out the text that is held, and the statement of the guard."`
 	WithoutOpenings bool   `help:"With --case: leave out the plain digests, and with them the text and the names of reviewers: for a reader who must not have them."`
 	reviewerKey

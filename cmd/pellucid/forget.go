@@ -23,8 +23,8 @@ type forgetCmd struct {
 }
 
 func (forgetCmd) Help() string {
-	return `Erases the person's held results, the name in decisions and pins, evidence files and kept
-conversations of the guard, lines of refusals.jsonl, and what lets a reader match the signed records of the log
+	return `Erases the person's held results, the name in decisions and pins, evidence files
+of the guard, lines of refusals.jsonl, and what lets a reader match the signed records of the log
 with the name: their openings. The records stay, so the log still verifies. Back-ups, exports
 with openings, and the token file are yours to clean. docs/kept.md lists every stored field.
 

@@ -45,7 +45,7 @@ func (r *groundRules) setup() *rules.Ground {
 }
 
 // flagOf is the flag of a member of the section ground that is not called alike.
-var flagOf = map[string]string{"verdicts": "verdict", "profiles": "profile", "default_profile": "default-profile", "issuers": "issuer", "peers": "peer"}
+var flagOf = map[string]string{"verdicts": "verdict", "profiles": "profile", "default_profile": "default-profile", "issuers": "issuer"}
 
 // compiled compiles what flags say.
 func compiled(g *rules.Ground, o rules.Options) error {

@@ -41,7 +41,7 @@ func (c *groundRetractCmd) Run(e *env) error {
 type eventFlags struct {
 	groundDB
 	Reason string    `placeholder:"TEXT" help:"Reason, for people. Readers get it as third-party text."`
-	Key    string    `placeholder:"FILE" completion:"files" help:"File of the key, as keys new wrote it (default: the operator's key)."`
+	Key    string    `placeholder:"FILE" help:"File of the key, as keys new wrote it (default: the operator's key)."`
 	Method string    `placeholder:"DID-URL" help:"Identifier under which the key is published, if not its did:key."`
 	At     time.Time `placeholder:"TIME" help:"Time of the event (RFC 3339; default: now)."`
 	Issuer []string  `sep:"none" placeholder:"DID" help:"Issuer whose events this store accepts, as for serve; may be repeated."`

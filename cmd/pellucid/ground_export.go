@@ -21,7 +21,7 @@ type groundExportCmd struct {
 
 func (groundExportCmd) Help() string {
 	return `Prints attestations and cascade events in the order in which they were stored, one
-line each, in the form of the feed: cursor, kind, hash, and the original bytes as a
+line each: cursor, kind, hash, and the original bytes as a
 string. They are what third parties wrote, neither cleaned nor framed: for archives and
 other adapters, not for a model. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad
 configuration, 4 the store cannot be reached.`

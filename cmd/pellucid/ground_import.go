@@ -16,7 +16,7 @@ type groundImportCmd struct {
 	groundDB
 	groundRules
 	JSON bool   `name:"json" help:"Print the result for every entry, as JSON lines, once it is stored."`
-	File string `arg:"" optional:"" completion:"files" help:"The file, which may be gzipped (default, or -: standard input)."`
+	File string `arg:"" optional:"" help:"The file, which may be gzipped (default, or -: standard input)."`
 }
 
 func (groundImportCmd) Help() string {

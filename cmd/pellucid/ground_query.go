@@ -17,7 +17,7 @@ type groundQueryCmd struct {
 	groundDB
 	groundRules
 	Domain     string   `placeholder:"DOMAIN" help:"Use only attestations of this consensus domain."`
-	Profile    string   `placeholder:"FILE" completion:"files" help:"Consensus profile (CPML) of the verdict (default: every domain counts the same)."`
+	Profile    string   `placeholder:"FILE" help:"Consensus profile (CPML) of the verdict (default: every domain counts the same)."`
 	Validators string   `placeholder:"FILE" help:"File with the reputation of validators and the trust in them (default: all count the same)."`
 	Limit      int      `default:"20" help:"Maximum number of attestations to show, up to 100."`
 	JSON       bool     `name:"json" help:"Print the response envelope that a model's host would get."`

@@ -5,14 +5,12 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"syscall"
 
 	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
 )
 
 type groundServeCmd struct {
@@ -20,17 +18,15 @@ type groundServeCmd struct {
 	HTTP  string `name:"http" placeholder:"ADDR" help:"Address to listen on (default 127.0.0.1:7420)."`
 	groundDB
 	groundRules
-	Profile        []string `sep:"none" placeholder:"FILE" completion:"files" help:"Consensus profile (CPML) that a query may name; may be repeated."`
+	Profile        []string `sep:"none" placeholder:"FILE" help:"Consensus profile (CPML) that a query may name; may be repeated."`
 	DefaultProfile string   `placeholder:"ID" help:"@ground.default_profile"`
-	Validators     string   `placeholder:"FILE" completion:"files" help:"@ground.validators"`
+	Validators     string   `placeholder:"FILE" help:"@ground.validators"`
 	Issuer         []string `sep:"none" placeholder:"DID" help:"Issuer whose cascade events are accepted, in addition to the operator of this installation; may be repeated."`
-	Tokens         string   `placeholder:"FILE" completion:"files" help:"File of the bearer tokens with their principals and scopes (ground:query, ground:ingest, ground:events, ground:feed)."`
+	Tokens         string   `placeholder:"FILE" help:"File of the bearer tokens with their principals and scopes (ground:query, ground:ingest, ground:events)."`
 	Token          string   `placeholder:"REF" help:"One bearer token with all scopes: env:NAME or file:PATH."`
 	RequireToken   bool     `help:"Require a token for queries too."`
 	hostFlags
 	AllowOrigin []string `placeholder:"ORIGIN" help:"Origin of web pages that may send queries from a browser, such as https://app.example; may be repeated."`
-	Peer        []string `sep:"none" placeholder:"URL" help:"Follow the feed of another aggregator, such as https://host/ground/feed; may be repeated."`
-	PeerToken   []string `sep:"none" placeholder:"REF" help:"Bearer token for the --peer of the same position: env:NAME or file:PATH."`
 	logFlags
 }
 
@@ -40,11 +36,10 @@ const groundAddr = "127.0.0.1:7420"
 func (groundServeCmd) Help() string {
 	return `Serves the tools ground and attestation over MCP: at /ground/mcp, or with --stdio to
 the one client that started it. With tokens it also takes attestations at
-/ground/attestations and cascade events at /ground/events, and hands out its feed at
-/ground/feed. What is refused is recorded in refusals.jsonl in the state directory.
-Where there is no store, a demonstration set is served, and nothing is kept. Exit codes:
-0 ended by its client or a signal, 1 failed, 2 wrong usage, 3 bad configuration, 4 the
-store cannot be reached.`
+/ground/attestations and cascade events at /ground/events. What is refused is recorded in
+refusals.jsonl in the state directory. Where there is no store, a demonstration set is
+served, and nothing is kept. Exit codes: 0 ended by its client or a signal, 1 failed,
+2 wrong usage, 3 bad configuration, 4 the store cannot be reached.`
 }
 
 func (c *groundServeCmd) Validate() error {
@@ -53,13 +48,6 @@ func (c *groundServeCmd) Validate() error {
 		return errors.New("--stdio serves one client: --http, tokens, hosts and origins do not apply to it")
 	case c.RequireToken && c.Tokens == "" && c.Token == "":
 		return errors.New("--require-token needs --tokens or --token")
-	case len(c.PeerToken) > 0 && len(c.PeerToken) != len(c.Peer):
-		return errors.New("as many --peer-token as --peer, or none")
-	}
-	for _, url := range c.Peer {
-		if err := (ground.Peer{URL: url}).Check(); err != nil {
-			return fmt.Errorf("--peer: %w", err)
-		}
 	}
 	c.HTTP = cmp.Or(c.HTTP, groundAddr)
 	var open error
@@ -77,10 +65,7 @@ func (c *groundServeCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	setup, err := c.setup(e.references())
-	if err != nil {
-		return err
-	}
+	setup := c.setup()
 	if err := compiled(setup, e.references()); err != nil {
 		return err
 	}
@@ -107,25 +92,15 @@ func (c *groundServeCmd) Run(e *env) error {
 
 // absent: a demonstration is for looking at only. What others hand in has to be kept.
 func (c *groundServeCmd) absent() app.Absent {
-	if c.DB == "" && c.Tokens == "" && c.Token == "" && len(c.Peer) == 0 {
+	if c.DB == "" && c.Tokens == "" && c.Token == "" {
 		return app.ShowDemo
 	}
 	return app.MakeStore
 }
 
 // setup is what the flags say, as the section ground of a file would say it.
-func (c *groundServeCmd) setup(o rules.Options) (*rules.Ground, error) {
+func (c *groundServeCmd) setup() *rules.Ground {
 	g := c.groundRules.setup()
 	g.Profiles, g.Default, g.Validators, g.Issuers = c.Profile, c.DefaultProfile, c.Validators, c.Issuer
-	for i, url := range c.Peer {
-		p := rules.GroundPeer{URL: url}
-		if len(c.PeerToken) > 0 && c.PeerToken[i] != "" {
-			var err error
-			if p.Token, err = o.Reference(c.PeerToken[i]); err != nil {
-				return nil, exit.With(exit.Config, fmt.Errorf("ground: --peer-token: %w", err))
-			}
-		}
-		g.Peers = append(g.Peers, p)
-	}
-	return g, nil
+	return g
 }

@@ -28,7 +28,7 @@ flags of the proxy.`
 }
 
 type guardServeCmd struct {
-	Config   string `short:"c" placeholder:"FILE" completion:"files" help:"Configuration (docs/spec/config.md, \"Guard\"), of which guard, store, evidence and webhooks count here. What is said on the command line goes before it."`
+	Config   string `short:"c" placeholder:"FILE" help:"Configuration (docs/spec/config.md, \"Guard\"), of which guard, store, evidence and webhooks count here. What is said on the command line goes before it."`
 	Listen   string `default:"127.0.0.1:7421" placeholder:"ADDR" help:"Address to listen on (default ${default})."`
 	Upstream string `placeholder:"URL" help:"URL of the provider, such as https://api.openai.com/v1 or https://api.anthropic.com."`
 	stateDB
@@ -42,7 +42,7 @@ type guardServeCmd struct {
 	Untrusted  []string `sep:"none" placeholder:"GLOB" help:"Tool whose description is third-party text too; may be repeated."`
 	Key        string   `placeholder:"REF" help:"@guard.key REF is env:NAME or file:PATH."`
 	AWS        bool     `name:"aws" help:"Sign requests for Amazon Bedrock, with the keys in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, in the place of guard.aws."`
-	Tokens     string   `placeholder:"FILE" completion:"files" help:"File of the bearer tokens of those who may use the guard (scope guard:ask). Needs a key (--key or --aws)."`
+	Tokens     string   `placeholder:"FILE" help:"File of the bearer tokens of those who may use the guard (scope guard:ask). Needs a key (--key or --aws)."`
 	hostFlags
 	Calls      *int   `placeholder:"N" help:"Maximum number of calls of the model for one decision (default 12)."`
 	Factor     *int   `placeholder:"N" help:"Maximum number of tokens for one decision, as a multiple of those of the held answer (default 5)."`

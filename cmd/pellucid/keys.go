@@ -29,7 +29,7 @@ type keysCmd struct {
 type keysNewCmd struct {
 	Kind   string `arg:"" enum:"ledger,attestation" help:"What the key signs: ledger or attestation."`
 	Origin string `arg:"" optional:"" help:"Name of the log, such as example.com/log; that of an existing log stands in the first line of ledger checkpoint."`
-	Out    string `placeholder:"FILE" completion:"files" help:"Write the key of an attestation to a new file, which only its owner can read."`
+	Out    string `placeholder:"FILE" help:"Write the key of an attestation to a new file, which only its owner can read."`
 }
 
 func (keysNewCmd) Help() string {
@@ -95,7 +95,7 @@ func (c *keysRotateCmd) Validate() error {
 
 func (keysRotateCmd) Help() string {
 	return `The key of the installation writes fences and seals the ids of sessions, what servers get back from
-clients, and what is stored of sessions and conversations. A gateway and a guard that run learn of the new
+clients, and what is stored of sessions. A gateway and a guard that run learn of the new
 key within a second, and use it three seconds later. No session ends. The previous key opens what it has
 sealed until --retire removes it: then sessions that began under it cannot be brought back after a restart, and
 fences that it made cannot be checked. Keep it for as long as http.session_life (30 days), unless it has leaked.

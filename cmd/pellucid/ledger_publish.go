@@ -48,7 +48,7 @@ type ledgerRestoreCmd struct {
 	ledgerDB
 	Key    []string `sep:"none" placeholder:"VKEY" help:"Public key of the log that you trust (default: those that the records in the database name)."`
 	Resume bool     `help:"Restore nothing: let a log go on that was stopped by mistake."`
-	From   string   `arg:"" optional:"" completion:"files" help:"Directory of an export that has more records than the database."`
+	From   string   `arg:"" optional:"" help:"Directory of an export that has more records than the database."`
 }
 
 func (ledgerRestoreCmd) Help() string {

@@ -20,7 +20,7 @@ type ledgerExportCmd struct {
 	ledgerDB
 	Openings bool   `help:"Also write the plain digests and salts of the records. Do not publish them."`
 	Follow   bool   `help:"Write the records as JSON lines, as ledger show --json prints them, and go on as the log grows, until Ctrl-C."`
-	To       string `arg:"" optional:"" completion:"files" help:"Directory to write into; it must be empty or not exist. With --follow: file to append to (default: standard output)."`
+	To       string `arg:"" optional:"" help:"Directory to write into; it must be empty or not exist. With --follow: file to append to (default: standard output)."`
 }
 
 func (ledgerExportCmd) Help() string {
@@ -67,7 +67,7 @@ type ledgerVerifyCmd struct {
 	Record   string   `completion:"files" placeholder:"FILE" help:"Also check this evidence of ccr analyze: that its verdict follows from its answers, and that a record of the ledger in the store has its digest."`
 	Proof    string   `completion:"files" placeholder:"FILE" help:"Check this proof instead of a log."`
 	JSON     bool     `name:"json" help:"Print the report as JSON."`
-	Dir      string   `arg:"" optional:"" completion:"files" help:"Directory of an exported log (default: check the log in the store, and the rows of the store)."`
+	Dir      string   `arg:"" optional:"" help:"Directory of an exported log (default: check the log in the store, and the rows of the store)."`
 }
 
 func (ledgerVerifyCmd) Help() string {

@@ -23,7 +23,7 @@ import (
 
 // loginServer says which server and whose login a person means.
 type loginServer struct {
-	Config string `short:"c" completion:"files" placeholder:"FILE" help:"Configuration where servers are looked up first (default: pellucid.yaml in your configuration folder)."`
+	Config string `short:"c" placeholder:"FILE" help:"Configuration where servers are looked up first (default: pellucid.yaml in your configuration folder)."`
 	tlsFlags
 	Principal string `placeholder:"NAME" help:"For sessions of this principal of a gateway only; without it the login is for every session that has none of its own."`
 }

@@ -21,7 +21,7 @@ import (
 type tlsFlags struct {
 	ClientCert string `completion:"files" placeholder:"FILE" help:"Client certificate for the server at the URL, with its chain, as PEM; read again for each new connection."`
 	ClientKey  string `completion:"files" placeholder:"FILE" help:"Key of the client certificate, as PEM."`
-	CA         string `name:"ca" completion:"files" placeholder:"FILE" help:"Certificates of the authorities that the certificate of the server at the URL may come from, as PEM, in place of those of the system."`
+	CA         string `name:"ca" placeholder:"FILE" help:"Certificates of the authorities that the certificate of the server at the URL may come from, as PEM, in place of those of the system."`
 }
 
 func (f *tlsFlags) tls() (*rules.ClientTLS, error) {

@@ -58,9 +58,7 @@ type cli struct {
 	Attest  attestCmd  `cmd:"" group:"ground" help:"Sign and check attestations."`
 	Conform conformCmd `cmd:"" group:"ground" help:"Score any grounding adapter against the adversarial corpus."`
 
-	Version    versionCmd    `cmd:"" group:"program" help:"Print the versions of this program and of its rules."`
-	Completion completionCmd `cmd:"" group:"program" help:"Print a completion script for a shell."`
-	Manual     manualCmd     `cmd:"" hidden:"" help:"Write the manual pages into a folder, for packages."`
+	Version versionCmd `cmd:"" group:"program" help:"Print the versions of this program and of its rules."`
 }
 
 // verbGroups say who uses the verbs, in the order of their help.

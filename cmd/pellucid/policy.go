@@ -21,7 +21,7 @@ type policyCmd struct {
 
 type policyTestCmd struct {
 	JSON bool   `name:"json" help:"Print one JSON object for each case, as JSON lines."`
-	File string `arg:"" completion:"files" help:"YAML file with the cases, and with the policy or the configuration that contains it."`
+	File string `arg:"" help:"YAML file with the cases, and with the policy or the configuration that contains it."`
 }
 
 func (policyTestCmd) Help() string {
@@ -62,7 +62,7 @@ type policyBacktestCmd struct {
 	Since    string `placeholder:"TIME" help:"Count only decisions of this time or later: RFC 3339, or an age such as 12h or 7d (default: all)."`
 	Examples int    `default:"3" placeholder:"N" help:"Evidence ids to name in each row, 1 to 100 (default ${default})."`
 	JSON     bool   `name:"json" help:"Print the report as JSON."`
-	File     string `arg:"" completion:"files" help:"Configuration with the rules to try: policy, hold of defaults, servers and tools, and exceptions. Nothing else of it is read."`
+	File     string `arg:"" help:"Configuration with the rules to try: policy, hold of defaults, servers and tools, and exceptions. Nothing else of it is read."`
 }
 
 func (policyBacktestCmd) Help() string {

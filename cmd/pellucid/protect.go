@@ -19,7 +19,7 @@ import (
 
 type protectCmd struct {
 	Client   string   `enum:",${clients}" default:"" placeholder:"NAME" help:"Change only the files of this client: ${listed}."`
-	File     string   `xor:"what" completion:"files" placeholder:"FILE" help:"Change this file, of any client, instead of the files that are found."`
+	File     string   `xor:"what" placeholder:"FILE" help:"Change this file, of any client, instead of the files that are found."`
 	DryRun   bool     `help:"Show the changes, with secrets masked, and make none."`
 	Undo     bool     `help:"Restore the files."`
 	Force    bool     `help:"With --undo: also restore entries that were edited since; those edits are lost."`
@@ -28,7 +28,7 @@ type protectCmd struct {
 	Profile  string   `enum:",faithful,mcp" default:"" placeholder:"NAME" help:"Profile by which wrap scrubs: faithful or mcp."`
 	Evidence string   `enum:",off,best-effort,required" default:"" placeholder:"MODE" help:"Signed records that wrap writes: off, best-effort or required."`
 	Hold     []string `placeholder:"CODE,…" help:"Findings for which wrap holds a result for review; none takes away those of an earlier run."`
-	Policy   string   `placeholder:"PRESET|FILE" completion:"files" help:"Policy by which wrap decides: observe, standard, strict, or that of a configuration; none takes away that of an earlier run."`
+	Policy   string   `placeholder:"PRESET|FILE" help:"Policy by which wrap decides: observe, standard, strict, or that of a configuration; none takes away that of an earlier run."`
 	JSON     bool     `name:"json" help:"Print what was done as JSON."`
 }
 

@@ -23,7 +23,7 @@ type scrubCmd struct {
 	tokenFlags
 	Explain bool     `xor:"form" help:"Show what was hidden in the text, and what was removed."`
 	URI     []string `name:"uri" sep:"none" placeholder:"URI" help:"Check this URI of a third party instead: print it as a reader should see it, with what it leads to in front, or why it is refused. May be repeated; - reads them from standard input, one per line."`
-	File    string   `arg:"" optional:"" completion:"files" help:"File of the text (default, or -: standard input)."`
+	File    string   `arg:"" optional:"" help:"File of the text (default, or -: standard input)."`
 }
 
 func (scrubCmd) Help() string {
@@ -106,7 +106,7 @@ func (c *scrubCmd) Run(e *env) error {
 
 // tokenFlags are the operator's own control tokens.
 type tokenFlags struct {
-	Tokens string `placeholder:"FILE" completion:"files" help:"Also treat what this file lists as control tokens (see docs/spec/tokens.md)."`
+	Tokens string `placeholder:"FILE" help:"Also treat what this file lists as control tokens (see docs/spec/tokens.md)."`
 }
 
 // read returns the table of tokens, nil where the flag is not set. verb begins an

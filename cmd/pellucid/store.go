@@ -39,7 +39,7 @@ func (c *storeMigrateCmd) Run(e *env) error {
 
 type storeBackupCmd struct {
 	storeDB
-	File string `arg:"" optional:"" completion:"files" help:"The new file (default: in this directory, named after the store and the time)."`
+	File string `arg:"" optional:"" help:"The new file (default: in this directory, named after the store and the time)."`
 	JSON bool   `name:"json" help:"Print the result as JSON."`
 }
 

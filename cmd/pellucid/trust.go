@@ -24,7 +24,7 @@ type trustCmd struct {
 	trustFlags
 	Replay bool   `help:"Compute the scores again from the first record of the log, and compare them with those that gateways start with."`
 	Size   int64  `placeholder:"N" help:"With --replay: use only the first N records (default: all)."`
-	Dir    string `arg:"" optional:"" completion:"files" help:"Directory of an exported log: compute the scores from that, offline."`
+	Dir    string `arg:"" optional:"" help:"Directory of an exported log: compute the scores from that, offline."`
 }
 
 func (trustCmd) Help() string {

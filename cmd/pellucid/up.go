@@ -15,7 +15,7 @@ import (
 
 // upCmd is the gateway that a team runs.
 type upCmd struct {
-	Config string `short:"c" placeholder:"FILE" completion:"files" help:"Configuration (default: pellucid.yaml in this directory, or that of your configuration folder; without either, a demonstration)."`
+	Config string `short:"c" placeholder:"FILE" help:"Configuration (default: pellucid.yaml in this directory, or that of your configuration folder; without either, a demonstration)."`
 	Listen string `placeholder:"ADDR" help:"Address to listen on, instead of that of the configuration."`
 	Ground bool   `help:"Also serve the grounding adapter, at /ground/mcp. The section ground of the configuration sets it up, and serves it without this flag."`
 	DB     string `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Store of the grounding adapter: a postgres:// URL, or the path of an SQLite file. That of the gateway is store in the configuration, or $$${env}."`

@@ -22,7 +22,7 @@ type webhooksCmd struct {
 	stateDB
 	Limit  int    `default:"100" help:"Maximum number of messages to list, up to 10,000."`
 	Test   string `placeholder:"NAME" help:"Send a test message to this receiver of the configuration instead, once."`
-	Config string `short:"c" placeholder:"FILE" completion:"files" help:"With --test: configuration (default: pellucid.yaml in your configuration folder)."`
+	Config string `short:"c" placeholder:"FILE" help:"With --test: configuration (default: pellucid.yaml in your configuration folder)."`
 	JSON   bool   `name:"json" help:"Print one JSON object for each message, as JSON lines."`
 }
 

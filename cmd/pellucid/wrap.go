@@ -35,10 +35,10 @@ type wrapCmd struct {
 	Bearer    string   `placeholder:"env:VAR" help:"Token for the server, sent as Authorization: Bearer, with its value from a variable (env:VAR) or a file (file:PATH)."`
 	Transport string   `enum:",auto,http,sse" default:"" placeholder:"WORD" help:"@servers.transport"`
 	Timeout   string   `placeholder:"TIME" help:"@defaults.timeout Default: 10m."`
-	Config    string   `short:"c" completion:"files" placeholder:"FILE" help:"Configuration (default: pellucid.yaml in your configuration folder, if it exists). A flag goes before it."`
+	Config    string   `short:"c" placeholder:"FILE" help:"Configuration (default: pellucid.yaml in your configuration folder, if it exists). A flag goes before it."`
 	Profile   string   `enum:",faithful,mcp" default:"" placeholder:"NAME" help:"@defaults.profile"`
 	Frame     string   `enum:",fence,meta,llm" default:"" placeholder:"KIND" help:"@defaults.frame"`
-	Policy    string   `placeholder:"PRESET|FILE" completion:"files" help:"Apply a policy to calls and results: observe, standard, strict, or a configuration file, of which only the policy is read (docs/spec/policy.md)."`
+	Policy    string   `placeholder:"PRESET|FILE" help:"Apply a policy to calls and results: observe, standard, strict, or a configuration file, of which only the policy is read (docs/spec/policy.md)."`
 	Evidence  string   `enum:",off,best-effort,required" default:"" placeholder:"MODE" help:"@evidence.mode Default: off, unless the configuration has evidence."`
 	LogLevel  string   `enum:",debug,info,warn,error" default:"" placeholder:"LEVEL" help:"@telemetry.log Default: info."`
 	Set       []string `sep:"none" placeholder:"PATH=VALUE" help:"Set any other member of the configuration (docs/spec/config.md): one of servers.NAME, such as max_chars=4000000, hold=hidden-tag,hidden-bidi or admission.pins=audit, or one of the file, such as review.model=M. May be repeated."`

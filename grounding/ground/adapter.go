@@ -86,7 +86,6 @@ type Adapter struct {
 	echo      *scrub.Scrubber // of queries, claims and other text that is no attestation's
 	stamp     string          // of the projections that are made now
 	profiles  map[string]*consensus.Profile
-	following following
 }
 
 // New checks o and makes an Adapter.

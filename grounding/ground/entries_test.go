@@ -4,8 +4,14 @@ package ground_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"strconv"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 )
@@ -73,5 +79,42 @@ func TestEntries(t *testing.T) {
 	}
 	if len(s.asked) != 1 {
 		t.Errorf("pages after the reader has gone: %v", s.asked)
+	}
+}
+
+// sayings makes n attestations of distinct claims.
+func sayings(n int) []saying {
+	out := make([]saying, n)
+	for i := range out {
+		out[i] = saying{by: "a", claim: fmt.Sprintf("There are %d kinds of snow.", i)}
+	}
+	return out
+}
+
+// TestEntryAsJSON: a line has what was stored, byte for byte, attestations and events.
+func TestEntryAsJSON(t *testing.T) {
+	store := openStore(t)
+	a := newAdapter(t, ground.Options{Store: store, Now: testClock, Issuers: []string{validator(t, "issuer").DID()}})
+	all := sayings(3)
+	receipts := ingest(t, a, all...)
+	retraction, reversal := event(t, ground.Retract, source, "issuer", testTime.Add(-time.Hour)), event(t, ground.Reverse, source, "issuer", testTime)
+	r1, _ := send(t, a, retraction)
+	r2, _ := send(t, a, reversal)
+
+	type line struct{ Cursor, Kind, Hash, Original string }
+	var want, got []line
+	for i, r := range receipts {
+		want = append(want, line{strconv.Itoa(i + 1), "attestation", r.Hash, string(all[i].sign(t))})
+	}
+	want = append(want, line{"4", "retract", r1.Hash, string(retraction)}, line{"5", "reverse", r2.Hash, string(reversal)})
+	for e, err := range ground.Entries(t.Context(), store, 0, 0) {
+		var l line
+		if err = errors.Join(err, json.Unmarshal(e.AppendJSON(nil), &l)); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, l)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -136,14 +136,6 @@ type freshness struct {
 	Newest     *time.Time `json:"newest_issued,omitempty"` // of the attestations that are shown
 	Oldest     *time.Time `json:"oldest_issued,omitempty"`
 	NextExpiry *time.Time `json:"next_expiry,omitempty"`
-	Peers      peersMeta  `json:"peers"`
-}
-
-// peersMeta says how far behind other aggregators the store may be.
-type peersMeta struct {
-	Followed int        `json:"followed"`
-	Failing  int        `json:"failing"`
-	Oldest   *time.Time `json:"oldest_contact,omitempty"` // when the one that was heard of least recently had no more
 }
 
 // An explanationMeta is a consensus.Explanation, of which not all votes are told.
@@ -197,25 +189,8 @@ func (a *Adapter) newReply(query string) *reply {
 	for _, d := range a.echo.Policy().Deviations() {
 		r.meta.Add("", &attest.Meta{Deviations: []string{d}})
 	}
-	r.more.Freshness = a.freshness()
+	r.more.Freshness.Answered = a.o.Now().UTC().Truncate(time.Second)
 	return r
-}
-
-func (a *Adapter) freshness() freshness {
-	f := freshness{Answered: a.o.Now().UTC().Truncate(time.Second)}
-	for _, p := range a.peers() {
-		f.Peers.Followed++
-		if p.Failing {
-			f.Peers.Failing++
-		}
-		if t := p.Contact; f.Peers.Followed == 1 || f.Peers.Oldest != nil && t.Before(*f.Peers.Oldest) {
-			f.Peers.Oldest = &t
-		}
-	}
-	if f.Peers.Oldest != nil && f.Peers.Oldest.IsZero() {
-		f.Peers.Oldest = nil // one was never heard of
-	}
-	return f
 }
 
 // show adds an attestation.

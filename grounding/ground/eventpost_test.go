@@ -39,7 +39,7 @@ func TestPostEvent(t *testing.T) {
 			t.Errorf("%s: says %q", c.name, out.String())
 		}
 	}
-	for _, token := range []string{"", ground.ScopeFeed} {
+	for _, token := range []string{"", ground.ScopeQuery} {
 		if r, err := ground.PostCascade(t.Context(), url, token, []byte("{}")); err == nil || r.Accepted {
 			t.Errorf("with the token %q: %+v, %v", token, r, err)
 		}

@@ -21,7 +21,6 @@ const (
 	ScopeQuery  = "ground:query"  // MCP
 	ScopeIngest = "ground:ingest" // POST /ground/attestations
 	ScopeEvents = "ground:events" // POST /ground/events
-	ScopeFeed   = "ground:feed"   // GET /ground/feed
 )
 
 // HTTPOptions are how an Adapter is offered over HTTP.
@@ -43,7 +42,6 @@ type HTTPOptions struct {
 //	POST /ground/attestations   one attestation (application/json), or lines of them
 //	                            (application/jsonl, application/x-ndjson)
 //	POST /ground/events         one cascade event (application/json)
-//	GET  /ground/feed           what was accepted, for other aggregators
 //	GET  /healthz, /readyz      whether the process lives, and whether its store answers
 //
 // One document is answered with its Receipt as JSON and 201, or 409 for a duplicate,
@@ -73,7 +71,6 @@ func (a *Adapter) Handler(o HTTPOptions) http.Handler {
 	mux.Handle("/ground/mcp", query)
 	mux.Handle("POST /ground/attestations", require(o.Auth, ScopeIngest, h.bounded(h.attestations)))
 	mux.Handle("POST /ground/events", require(o.Auth, ScopeEvents, h.bounded(h.events)))
-	mux.Handle("GET /ground/feed", require(o.Auth, ScopeFeed, a.feedHandler()))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { h.text(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", h.ready)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -95,7 +92,7 @@ func require(a auth.Authenticator, scope string, next http.Handler) http.Handler
 	})
 }
 
-// An endpoint is the HTTP side of an Adapter, but for MCP and the feed.
+// An endpoint is the HTTP side of an Adapter, but for MCP.
 type endpoint struct {
 	a        *Adapter
 	log      *slog.Logger

@@ -32,7 +32,7 @@ func (everybody) Authenticate(r *http.Request) (auth.Principal, error) {
 	return auth.Principal{ID: "lab-1", Scopes: strings.Split(token, ",")}, nil
 }
 
-const allScopes = ground.ScopeIngest + "," + ground.ScopeEvents + "," + ground.ScopeFeed + "," + ground.ScopeQuery
+const allScopes = ground.ScopeIngest + "," + ground.ScopeEvents + "," + ground.ScopeQuery
 
 // serveHTTP offers a over HTTP.
 func serveHTTP(t testing.TB, a *ground.Adapter, o ground.HTTPOptions) string {
@@ -111,7 +111,7 @@ func numbered(t testing.TB, n int) []byte {
 func TestHTTPScopes(t *testing.T) {
 	a := newAdapter(t, ground.Options{Now: testClock})
 	routes := []struct{ method, path, scope string }{
-		{"POST", "/ground/attestations", ground.ScopeIngest}, {"POST", "/ground/events", ground.ScopeEvents}, {"GET", "/ground/feed", ground.ScopeFeed},
+		{"POST", "/ground/attestations", ground.ScopeIngest}, {"POST", "/ground/events", ground.ScopeEvents},
 	}
 	known := serveHTTP(t, a, ground.HTTPOptions{Auth: everybody{}, MCP: mcpOptions})
 	closed := serveHTTP(t, a, ground.HTTPOptions{Auth: everybody{}, MCP: mcpOptions, RequireQueryScope: true})
@@ -154,7 +154,7 @@ func TestHTTPScopes(t *testing.T) {
 		url, token string
 		want       int
 	}{
-		{known, "", 200}, {nobody, "", 200}, {closed, "", 401}, {closed, ground.ScopeFeed, 403}, {closed, ground.ScopeQuery, 200},
+		{known, "", 200}, {nobody, "", 200}, {closed, "", 401}, {closed, ground.ScopeIngest, 403}, {closed, ground.ScopeQuery, 200},
 	} {
 		if got := status("POST", c.url+"/ground/mcp", c.token); got != c.want {
 			t.Errorf("query with %q: %d, want %d", c.token, got, c.want)

@@ -52,15 +52,6 @@ type Store interface {
 	// commitment and without gaps: what is missing was not committed. It returns
 	// at most limit entries, fewer where they are large, none only at the end.
 	Feed(ctx context.Context, after Cursor, limit int) ([]Entry, error)
-
-	// PeerCursor returns what SetPeerCursor last stored for that peer, "" at first.
-	PeerCursor(ctx context.Context, peer string) (string, error)
-	// SetPeerCursor notes how far the feed of a peer has been taken over. The
-	// cursor is the peer's, and opaque.
-	SetPeerCursor(ctx context.Context, peer, cursor string) error
-
-	// Close ends what is under way and releases the store.
-	Close() error
 }
 
 // The errors of a Store, to be compared with errors.Is. Their texts hold nothing

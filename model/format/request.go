@@ -212,15 +212,6 @@ type Asked struct {
 	// Bound is the most tokens that the answer may have; 0: not bounded, -1: there are two
 	// bounds, or one that is no number above 0.
 	Bound int64
-	// Previous is the id of an answer that the request continues: its provider puts what was said
-	// up to then before the messages. "": none.
-	Previous string
-	// Said holds the messages of the request, as they are spelled there: a list, or one text.
-	// It lies in the bytes of the request.
-	Said []byte
-	// Keeps: the provider keeps the answer, so that a later request may continue it, and the
-	// request holds all of the conversation but what Previous stands for.
-	Keeps bool
 	// Wrong says, as constant text, why the answer could not be read for sure; "": it can.
 	Wrong string
 }

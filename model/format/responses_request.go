@@ -14,10 +14,7 @@ func (responses) Looks(root strictjson.Value) Likeness {
 }
 
 func (responses) Asks(root strictjson.Value) Asked {
-	a := asked(root, "max_output_tokens")
-	a.Previous, a.Said = root.Get("previous_response_id").Text(), root.Get("input").Raw()
-	a.Keeps = responsesKeeps(root)
-	return a
+	return asked(root, "max_output_tokens")
 }
 
 // What stands in the place of a block, and of an item.

@@ -62,8 +62,6 @@ type exchange struct {
 	header    http.Header // that signs the probes
 	teaching  *teaching   // nil: nothing is known of it
 	path      string      // where they are asked, below the provider's origin
-	keeping   *keeping    // what is kept of the conversation; nil: nothing
-	unseen    string      // why a part of the conversation is not known; "": it is, or the provider alone keeps it
 }
 
 // A decision says what becomes of an answer, and why.
@@ -139,9 +137,6 @@ func (d *decider) decide(ctx context.Context, a *answer) {
 	args := []any{"tool", d.tool(), "act", d.out.act, "reason", d.out.reason, "response", d.out.response, "verdicts", d.out.verdicts, "audit", d.audit}
 	if k := d.spent; k != nil {
 		args = append(args, "calls", k.asked, "tokens", k.tokens)
-	}
-	if d.out.reason == reasonUnseen && d.x.unseen != "" {
-		args = append(args, "why", d.x.unseen)
 	}
 	args = append(args, "ms", time.Since(start).Milliseconds(), "evidence", d.x.id)
 	if d.out.recorded {

@@ -15,9 +15,9 @@ import (
 
 // counters are the metrics of a guard. Every label is a constant of this module.
 type counters struct {
-	requests, decisions, probes, conversations *prometheus.CounterVec
-	took, attempts, tokens, fromCache          prometheus.Counter
-	text                                       http.Handler
+	requests, decisions, probes       *prometheus.CounterVec
+	took, attempts, tokens, fromCache prometheus.Counter
+	text                              http.Handler
 }
 
 func newCounters() *counters {
@@ -33,15 +33,14 @@ func newCounters() *counters {
 		return c
 	}
 	return &counters{
-		requests:      by("requests_total", "Requests of clients, by what became of them.", "result"),
-		decisions:     by("decisions_total", "Decisions about privileged calls.", "act", "reason"),
-		probes:        by("probes_total", "Counterfactual runs of a model.", "purpose", "result"),
-		conversations: by("conversations_total", "Conversations that the provider keeps: what became of the guard's copy, and whether it was found.", "result"),
-		took:          one("decision_milliseconds_total", "Time that decisions took, in milliseconds."),
-		attempts:      one("probe_attempts_total", "Requests to the provider for counterfactual runs, retries included."),
-		tokens:        one("probe_tokens_total", "Tokens that counterfactual runs used."),
-		fromCache:     one("probe_cached_tokens_total", "Tokens of counterfactual runs that the provider read from its cache."),
-		text:          promhttp.HandlerFor(all, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}),
+		requests:  by("requests_total", "Requests of clients, by what became of them.", "result"),
+		decisions: by("decisions_total", "Decisions about privileged calls.", "act", "reason"),
+		probes:    by("probes_total", "Counterfactual runs of a model.", "purpose", "result"),
+		took:      one("decision_milliseconds_total", "Time that decisions took, in milliseconds."),
+		attempts:  one("probe_attempts_total", "Requests to the provider for counterfactual runs, retries included."),
+		tokens:    one("probe_tokens_total", "Tokens that counterfactual runs used."),
+		fromCache: one("probe_cached_tokens_total", "Tokens of counterfactual runs that the provider read from its cache."),
+		text:      promhttp.HandlerFor(all, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}),
 	}
 }
 
@@ -64,6 +63,3 @@ func (c *counters) decided(o *decision, took time.Duration) {
 
 // exchanged counts a request by what became of it.
 func (c *counters) exchanged(what string) { c.requests.WithLabelValues(what).Inc() }
-
-// conversation counts what became of a conversation that the provider keeps.
-func (c *counters) conversation(what string) { c.conversations.WithLabelValues(what).Inc() }

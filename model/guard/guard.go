@@ -120,10 +120,6 @@ type Options struct {
 	Patience time.Duration
 	Beat     time.Duration // between signs of life while a stream is held; 5 s
 
-	// Conversations keep what the ids of answers stand for that the provider keeps; nil: a request
-	// that names one has a part that the guard has not seen.
-	Conversations Conversations
-
 	Hooks Hooks
 	Log   *slog.Logger // nil: nothing is logged
 

@@ -58,17 +58,7 @@ func (g *Guard) inspect(found *route, t target, w http.ResponseWriter, r *http.R
 	}
 	x := &exchange{f: f, id: hold.NewID(), body: body, model: strings.Clone(asked.Model), principal: who, task: task, header: g.probeHeader(found, r),
 		path: g.upstream.probe(found, t, &asked)}
-	forward := body
-	if wrong == "" {
-		var left func()
-		if forward, left, err = g.whole(r.Context(), x, &asked, r.Header); err != nil {
-			done()
-			g.busy(w, r, f, err)
-			return
-		}
-		defer left()
-	}
-	x.teaching = &teaching{f: f, body: x.body}
+	x.teaching = &teaching{f: f, body: body}
 	if g.o.Planner.Ahead && wrong == "" {
 		released := g.planAhead(x)
 		defer func() { <-released }() // before the body's room is given back
@@ -79,7 +69,7 @@ func (g *Guard) inspect(found *route, t target, w http.ResponseWriter, r *http.R
 		// What was read as UTF-8 must not be read as another charset.
 		r.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := g.send(ctx, r, found, t.path, bytes.NewReader(forward), int64(len(forward)))
+	resp, err := g.send(ctx, r, found, t.path, bytes.NewReader(body), int64(len(body)))
 	if err != nil {
 		g.unreachable(w, r, f, ctx)
 		return
@@ -180,12 +170,10 @@ func (in *incoming) whole(w http.ResponseWriter) {
 	a := read(in.x.f, all, in.x.teaching)
 	if !a.decides(g.gate()) {
 		g.counters.exchanged("forwarded")
-		in.x.keep(g, format.Parse(all), false)
 		in.deliver(w, all, nil)
 		return
 	}
 	if g.o.Audit {
-		in.x.keep(g, format.Parse(all), false)
 		g.counters.exchanged("audited")
 		in.deliver(w, all, nil)
 		g.auditLater(in.x, a)
@@ -199,9 +187,7 @@ func (in *incoming) whole(w http.ResponseWriter) {
 	default:
 		all = in.x.f.AppendText(nil, in.x.id, in.x.model, in.x.refusalText(&o))
 	}
-	root := format.Parse(all)
-	in.x.keep(g, root, o.act != forwarded)
-	if o.labelled() && root.Exists() {
+	if root := format.Parse(all); o.labelled() && root.Exists() {
 		all = format.AppendLabelled(nil, root, in.x.label(&o))
 	}
 	in.deliver(w, all, &o)

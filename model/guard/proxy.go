@@ -40,9 +40,6 @@ func (g *Guard) pass(found *route, t target, w http.ResponseWriter, r *http.Requ
 		return
 	}
 	defer resp.Body.Close()
-	if success(resp.StatusCode) || resp.StatusCode == http.StatusNoContent {
-		g.drop(found, t, r)
-	}
 	copyHeader(w.Header(), resp.Header, true)
 	w.WriteHeader(resp.StatusCode)
 	copyFlushed(w, resp.Body, alive)

@@ -117,7 +117,6 @@ func (s *flow) end(last eventstream.Event) {
 	g, a := s.in.g, s.read.answer()
 	switch {
 	case g.o.Audit:
-		s.in.x.keepEnd(g, last, false)
 		s.write(last.Raw)
 		if a.decides(g.gate()) {
 			g.auditLater(s.in.x, a)
@@ -126,12 +125,11 @@ func (s *flow) end(last eventstream.Event) {
 		}
 		g.counters.exchanged("forwarded")
 	case !a.decides(g.gate()):
-		s.in.x.keepEnd(g, last, false)
 		s.release(last.Raw)
 		g.counters.exchanged("forwarded")
 	default:
 		s.held = append(s.held, last.Raw...)
-		s.decide(a, last)
+		s.decide(a)
 	}
 }
 
@@ -143,8 +141,8 @@ func (s *flow) release(last []byte) {
 	s.kept, s.held = nil, nil
 }
 
-// decide decides on what is held, whose last event is last: the zero one, if it has no end.
-func (s *flow) decide(a *answer, last eventstream.Event) {
+// decide decides on what is held.
+func (s *flow) decide(a *answer) {
 	s.flush()
 	in := s.in
 	var o decision
@@ -152,7 +150,6 @@ func (s *flow) decide(a *answer, last eventstream.Event) {
 	s.remark(&o)
 	switch o.act {
 	case forwarded:
-		in.x.keepEnd(in.g, last, false)
 		if o.labelled() {
 			s.kept, s.held = nil, format.AppendLabelledEvents(nil, in.x.f, slices.Concat(s.kept, s.held), in.x.label(&o), !s.shown)
 		}
@@ -184,9 +181,7 @@ func (s *flow) refuse(o *decision) {
 	x := s.in.x
 	text := x.refusalText(o)
 	if s.shown {
-		tail := s.read.tail(text)
-		x.keepTail(s.in.g, tail)
-		s.write(format.AppendLabelledEvents(nil, x.f, tail, x.label(o), false))
+		s.write(format.AppendLabelledEvents(nil, x.f, s.read.tail(text), x.label(o), false))
 		return
 	}
 	s.answer(x.f.AppendText(nil, x.id, x.model, text), o)
@@ -194,9 +189,8 @@ func (s *flow) refuse(o *decision) {
 
 // answer writes the events of an answer that the guard puts into the place of the provider's.
 func (s *flow) answer(body []byte, o *decision) {
-	x, root := s.in.x, format.Parse(body)
-	x.keep(s.in.g, root, true)
-	s.write(format.AppendLabelledEvents(nil, x.f, x.f.AppendEvents(nil, root), x.label(o), true))
+	x := s.in.x
+	s.write(format.AppendLabelledEvents(nil, x.f, x.f.AppendEvents(nil, format.Parse(body)), x.label(o), true))
 }
 
 // cut is a stream that ends without its end. A call in it may not be whole.
@@ -213,7 +207,7 @@ func (s *flow) cut() {
 	}
 	a := s.read.answer()
 	a.strange = true
-	s.decide(a, eventstream.Event{})
+	s.decide(a)
 }
 
 // tooLong is a stream of which more would have to be held than there is room for.
@@ -225,7 +219,7 @@ func (s *flow) tooLong() {
 	}
 	a := s.read.answer()
 	a.strange = true
-	s.decide(a, eventstream.Event{})
+	s.decide(a)
 }
 
 // damaged is a stream in which no event can be found any more. A client must not take what

@@ -39,7 +39,7 @@ type tokenFile struct {
 //
 //	{"tokens": [
 //	  {"principal": "lab-1", "scopes": ["ground:query"], "token": "env:LAB1"},
-//	  {"principal": "lab-1", "scopes": ["ground:query", "ground:feed"],
+//	  {"principal": "lab-1", "scopes": ["ground:query", "ground:ingest"],
 //	   "token": "file:/etc/pellucid/lab1", "expires": "2027-01-01T00:00:00Z"}
 //	]}
 //

@@ -25,10 +25,9 @@ type Filter struct {
 	Of           ledger.ID     // zero: any
 }
 
-// Plain reports whether the filter asks only for what sums are kept of: time, kind, server, tool, verdict
-// and code.
-func (f *Filter) Plain() bool {
-	return f.Principal == ledger.Digest{} && f.By == ledger.Digest{} && f.Digest == ledger.Digest{} && f.ID == ledger.ID{} && f.Of == ledger.ID{}
+// Personal reports whether the filter asks for a person or content, which the index finds by a key alone.
+func (f *Filter) Personal() bool {
+	return f.Principal != ledger.Digest{} || f.By != ledger.Digest{} || f.Digest != ledger.Digest{}
 }
 
 // Grouped reports whether the filter asks for a kind, server, tool or verdict.
@@ -57,10 +56,6 @@ func (f *Filter) Match(r *Row) bool {
 	}
 	return false
 }
-
-// Widths are the spans of time of which an index keeps sums, the shortest first; each is a multiple of
-// the one before, and slots begin at multiples since 1970.
-var Widths = [...]time.Duration{30 * time.Minute, 3 * time.Hour, 24 * time.Hour}
 
 // latest is the last microsecond of the year 9999.
 const latest = 253402300799999999

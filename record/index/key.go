@@ -134,7 +134,7 @@ func OfValue(id ledger.ID) int64 {
 }
 
 // Values are the values that a record must have to be selected, the most selective first; of each list one
-// is enough. The code is not among them.
+// is enough.
 func (f *Filter) Values(k *Key) [][]int64 {
 	var out [][]int64
 	if f.Digest != (ledger.Digest{}) {
@@ -148,6 +148,9 @@ func (f *Filter) Values(k *Key) [][]int64 {
 	}
 	if f.By != (ledger.Digest{}) {
 		out = append(out, k.all(classBy, f.By))
+	}
+	if f.Code != "" {
+		out = append(out, []int64{CodeValue(f.Code)})
 	}
 	return out
 }

@@ -40,7 +40,7 @@ const (
 	TrustChanged        Kind = "trust-changed"        // a score of trust changed
 	PolicyDecided       Kind = "policy-decided"       // a policy acted, or would have
 	KeyInstalled        Kind = "key-installed"        // from the next record on, this key signs; record 0 names the first key
-	PrincipalForgotten  Kind = "principal-forgotten"  // what names a person was erased: numbers "captures", "conversations", "held", "names", "openings", "sessions"; with Of: a held item was erased with that
+	PrincipalForgotten  Kind = "principal-forgotten"  // what names a person was erased: numbers "captures", "held", "names", "openings", "sessions"; with Of: a held item was erased with that
 	ConsoleUsed         Kind = "console-used"         // a person signed in to the console or out, or was refused (Verdict); Rule says how, Reason why
 	RecordsLost         Kind = "records-lost"         // so many events could not be recorded (Number "lost")
 )
