@@ -6,13 +6,15 @@ package child
 
 import (
 	"errors"
-	"syscall"
+	"os"
+	"os/exec"
 
 	"golang.org/x/sys/unix"
 )
 
-func dieWithParent(*syscall.SysProcAttr) {}
-func lockThread()                        {}
+// diesWithOwner has no counterpart here: the child of a killed owner gets the end of its input.
+func diesWithOwner(*exec.Cmd) (*os.File, func(), error) { return nil, func() {}, nil }
+func lockThread()                                       {}
 
 // waitEnd returns when the child has ended, and leaves it to be reaped; false
 // if it cannot tell.

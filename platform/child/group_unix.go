@@ -5,6 +5,7 @@
 package child
 
 import (
+	"os"
 	"os/exec"
 	"syscall"
 
@@ -12,21 +13,30 @@ import (
 )
 
 // group is the process group that the child leads.
-type group struct{ pgid int }
+type group struct {
+	pgid int
+	here *os.File // of diesWithOwner
+}
 
 func startGroup(cmd *exec.Cmd) (group, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	dieWithParent(cmd.SysProcAttr)
-	if err := cmd.Start(); err != nil {
+	here, started, err := diesWithOwner(cmd)
+	if err != nil {
 		return group{}, err
 	}
-	return group{cmd.Process.Pid}, nil
+	err = cmd.Start()
+	started()
+	if err != nil {
+		closeAll(here)
+		return group{}, err
+	}
+	return group{cmd.Process.Pid, here}, nil
 }
 
 // terminate reports whether there is a point in waiting.
 func (g group) terminate() bool { return unix.Kill(-g.pgid, unix.SIGTERM) == nil }
 func (g group) kill() bool      { return unix.Kill(-g.pgid, unix.SIGKILL) == nil }
-func (g group) close()          {}
+func (g group) close()          { closeAll(g.here) }
 
 // reap collects the ended child and ends what is left of its group.
 func reap(cmd *exec.Cmd, g group) Exit {
