@@ -105,41 +105,37 @@ func play(role string) int {
 		}
 		fmt.Println("grandchild", g.Process.Pid)
 		return 0
-	case "family", "closer": // deaf to everything, as its child is
+	case "family": // deaf to everything, as its grandchild is, and none inherits a descriptor
 		signal.Ignore(syscall.SIGTERM, syscall.SIGIO, syscall.SIGHUP)
-		if role == "closer" {
-			for fd := 40; fd < 256; fd++ { // those below are the runtime's
-				syscall.Close(fd)
-			}
-			fmt.Println("pids", os.Getpid())
-			time.Sleep(time.Hour)
-		}
 		g := exec.Command("/bin/sh", "-c", `trap "" TERM IO HUP; "$0" & wait; exec sleep 3600`, os.Args[0])
 		g.Env = append(os.Environ(), "CHILD_ROLE=deaf")
 		pids, _ := g.StdoutPipe() // not that of the family: it does not end it by EPIPE
+		for fd := 10; fd < 256; fd++ {
+			syscall.CloseOnExec(fd)
+		}
 		if g.Start() != nil {
 			return 1
 		}
 		bufio.NewReader(pids).ReadString('\n') // the grandchild is ready
-		fmt.Println("pids", os.Getpid(), g.Process.Pid)
+		fmt.Println("leader", os.Getpid())
 		time.Sleep(time.Hour)
-	case "owner", "owner-closer": // starts a child from a thread that ends, and is killed
+	case "owner": // starts a child from a thread that ends, and is killed
 		var p *Process
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			runtime.LockOSThread() // and never unlocks it: the thread ends with the goroutine
-			p, _ = Start(Command{Args: []string{os.Args[0]}, Env: []string{"CHILD_ROLE=" + map[string]string{"owner": "family", "owner-closer": "closer"}[role]}})
+			p, _ = Start(Command{Args: []string{os.Args[0]}, Env: []string{"CHILD_ROLE=family"}})
 		})
 		wg.Wait()
 		if p == nil {
 			return 1
 		}
-		pids, _ := bufio.NewReader(p.Stdout).ReadString('\n')
+		leader, _ := bufio.NewReader(p.Stdout).ReadString('\n')
 		for range 20 {
 			wg.Go(runtime.LockOSThread)
 		}
 		wg.Wait()
-		fmt.Print(pids)
+		fmt.Print(leader)
 		select {}
 	}
 	return 99
@@ -329,44 +325,39 @@ func TestOutputAfterPause(t *testing.T) {
 }
 
 // TestGroupDiesWithOwner kills an owner, time and again. Its child, a shell and that one's child end, which hear
-// neither the end of their input nor another signal; so does a child that has closed what it inherited.
+// neither the end of their input nor another signal.
 func TestGroupDiesWithOwner(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("elsewhere a child gets the end of its input")
 	}
-	for _, tt := range []struct {
-		role      string
-		processes int
-	}{{"owner", 3}, {"owner-closer", 1}} {
-		for range 5 {
-			owner := exec.Command(os.Args[0])
-			owner.Env = append(os.Environ(), "CHILD_ROLE="+tt.role)
-			out, err := owner.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := owner.Start(); err != nil {
-				t.Fatal(err)
-			}
-			leader := strings.Fields(line(t, out))[1]
-			group := func() (n int) {
-				stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-				for _, name := range stats {
-					b, _ := os.ReadFile(name)
-					_, after, _ := strings.Cut(string(b), ") ")
-					if f := strings.Fields(after); len(f) > 2 && f[2] == leader && f[0] != "Z" {
-						n++
-					}
-				}
-				return n
-			}
-			if n := group(); n != tt.processes {
-				t.Errorf("%s: %d processes before its end, want %d", tt.role, n, tt.processes)
-			}
-			owner.Process.Kill()
-			owner.Wait()
-			waittest.Until(t, "no process of the group is left", func() bool { return group() == 0 })
+	for range 10 {
+		owner := exec.Command(os.Args[0])
+		owner.Env = append(os.Environ(), "CHILD_ROLE=owner")
+		out, err := owner.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
 		}
+		if err := owner.Start(); err != nil {
+			t.Fatal(err)
+		}
+		leader := strings.Fields(line(t, out))[1]
+		group := func() (n int) {
+			stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+			for _, name := range stats {
+				b, _ := os.ReadFile(name)
+				_, after, _ := strings.Cut(string(b), ") ")
+				if f := strings.Fields(after); len(f) > 2 && f[2] == leader && f[0] != "Z" {
+					n++
+				}
+			}
+			return n
+		}
+		if n := group(); n != 3 {
+			t.Errorf("%d processes before the owner's end, want 3", n)
+		}
+		owner.Process.Kill()
+		owner.Wait()
+		waittest.Until(t, "no process of the group is left", func() bool { return group() == 0 })
 	}
 }
 

@@ -6,15 +6,16 @@ package child
 
 import (
 	"errors"
-	"os"
-	"os/exec"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// diesWithOwner has no counterpart here: the child of a killed owner gets the end of its input.
-func diesWithOwner(*exec.Cmd) (*os.File, func(), error) { return nil, func() {}, nil }
-func lockThread()                                       {}
+func dieWithParent(*syscall.SysProcAttr) {}
+func lockThread()                        {}
+
+// endWithOwner has no counterpart here: the child of a killed owner gets the end of its input.
+func (*group) endWithOwner() error { return nil }
 
 // waitEnd returns when the child has ended, and leaves it to be reaped; false
 // if it cannot tell.

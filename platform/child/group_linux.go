@@ -5,41 +5,34 @@ package child
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// ownerFile is the number of the descriptor in the child that [diesWithOwner] gives it: past those that shells use
-// and that Node.js hides from its own children.
-const ownerFile = 50
+// dieWithParent makes the system kill the child when the starting thread ends: see Process.run. It counts for the
+// moment before endWithOwner, and for a system that has no such signals.
+func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
 
-// diesWithOwner has the system kill the group of the child once this process is gone, however it ended: the child
-// inherits the reading end of a pipe whose writing end, the result, is here alone, and when that closes the system
-// signals the group of started (fcntl F_SETOWN and F_SETSIG). No process has to watch. A child that closes what it
-// inherits is ended alone, by the parent-death signal, which tells of the end of the starting thread: see Process.run.
-func diesWithOwner(cmd *exec.Cmd) (here *os.File, started func(), err error) {
+// endWithOwner has the system kill the whole group when this process is gone, however it ended. Both ends of a pipe
+// are here alone, and neither is ever used; the system closes one of them first, and signals the owner of the other,
+// which is the group. No process has to watch, and the child can neither see nor close them.
+func (g *group) endWithOwner() error {
 	r, w, err := os.Pipe()
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	cmd.ExtraFiles = make([]*os.File, ownerFile-2)
-	cmd.ExtraFiles[ownerFile-3] = r
-	return w, func() {
-		defer r.Close()
-		if cmd.Process == nil {
-			return
+	g.ends = [2]*os.File{r, w}
+	for _, f := range g.ends {
+		_, owner := unix.FcntlInt(f.Fd(), unix.F_SETOWN, -g.pgid)
+		_, sig := unix.FcntlInt(f.Fd(), unix.F_SETSIG, int(unix.SIGKILL))
+		flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
+		if owner == nil && sig == nil && err == nil { // else the system has no such signals
+			_, _ = unix.FcntlInt(f.Fd(), unix.F_SETFL, flags|unix.O_ASYNC)
 		}
-		// A system without these calls, as a sandbox, is left with the parent-death signal.
-		_, _ = unix.FcntlInt(r.Fd(), unix.F_SETOWN, -cmd.Process.Pid)
-		_, _ = unix.FcntlInt(r.Fd(), unix.F_SETSIG, int(unix.SIGKILL))
-		if flags, err := unix.FcntlInt(r.Fd(), unix.F_GETFL, 0); err == nil {
-			_, _ = unix.FcntlInt(r.Fd(), unix.F_SETFL, flags|unix.O_ASYNC)
-		}
-	}, nil
+	}
+	return nil
 }
 
 // lockThread is not undone: the thread ends with the goroutine, after the child.

@@ -15,28 +15,27 @@ import (
 // group is the process group that the child leads.
 type group struct {
 	pgid int
-	here *os.File // of diesWithOwner
+	ends [2]*os.File // of the pipe by which the group ends with this process
 }
 
 func startGroup(cmd *exec.Cmd) (group, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	here, started, err := diesWithOwner(cmd)
-	if err != nil {
+	dieWithParent(cmd.SysProcAttr)
+	if err := cmd.Start(); err != nil {
 		return group{}, err
 	}
-	err = cmd.Start()
-	started()
-	if err != nil {
-		closeAll(here)
+	g := group{pgid: cmd.Process.Pid}
+	if err := g.endWithOwner(); err != nil {
+		reap(cmd, g)
 		return group{}, err
 	}
-	return group{cmd.Process.Pid, here}, nil
+	return g, nil
 }
 
 // terminate reports whether there is a point in waiting.
 func (g group) terminate() bool { return unix.Kill(-g.pgid, unix.SIGTERM) == nil }
 func (g group) kill() bool      { return unix.Kill(-g.pgid, unix.SIGKILL) == nil }
-func (g group) close()          { closeAll(g.here) }
+func (g group) close()          { closeAll(g.ends[:]...) }
 
 // reap collects the ended child and ends what is left of its group.
 func reap(cmd *exec.Cmd, g group) Exit {
