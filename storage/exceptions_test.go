@@ -201,6 +201,7 @@ func TestExceptionTwoPersons(t *testing.T) {
 			t.Error("of one person, where two are needed")
 		}
 		confirm(old.ID, "ann", hold.ErrSecond)
+		confirm(old.ID, "Ann", hold.ErrSecond)
 		confirm(heldID(7), "bob", hold.ErrNotFound)
 		if confirm(old.ID, "bob", nil); !covers() {
 			t.Error("confirmed, and does not count")

@@ -115,7 +115,7 @@ func (s *Store) DecideHeld(ctx context.Context, id string, to hold.State, by str
 		switch {
 		case err != nil || refused != nil:
 			return err
-		case to == hold.Released && it.People > 1 && (it.Proposer == "" || it.Proposer == by):
+		case to == hold.Released && it.People > 1 && (it.Proposer == "" || hold.SamePerson(it.Proposer, by)):
 			refused = hold.ErrSecond
 			return nil
 		}

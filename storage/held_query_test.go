@@ -343,8 +343,10 @@ func TestTwoPersons(t *testing.T) {
 		if _, ok := q.Take(ctx, held(0).Call); ok {
 			t.Error("one person has released it")
 		}
-		if err := q.Release(ctx, heldID(0), "ann"); !errors.Is(err, hold.ErrSecond) {
-			t.Errorf("the same person twice: %v", err)
+		for _, again := range []string{"ann", "Ann", "ANN", "ann "} {
+			if err := q.Release(ctx, heldID(0), again); !errors.Is(err, hold.ErrSecond) {
+				t.Errorf("the same person twice, as %q: %v", again, err)
+			}
 		}
 		if err := q.Release(ctx, heldID(0), "bob"); err != nil {
 			t.Error(err)
@@ -370,7 +372,7 @@ func TestTwoPersons(t *testing.T) {
 		for _, x := range []struct {
 			by   string
 			want hold.Decided
-		}{{"ann", hold.Decided{Done: 1, Proposed: 3}}, {"ann", hold.Decided{Second: 3, Others: 1}}, {"bob", hold.Decided{Done: 3, Others: 1}}} {
+		}{{"ann", hold.Decided{Done: 1, Proposed: 3}}, {"Ann", hold.Decided{Second: 3, Others: 1}}, {"bob", hold.Decided{Done: 3, Others: 1}}} {
 			if got, err := q.DecideAll(ctx, shown, hold.Released, x.by, f); err != nil || got != x.want {
 				t.Errorf("%s: %+v, want %+v, %v", x.by, got, x.want, err)
 			}

@@ -151,6 +151,13 @@ func (e *DecidedError) Error() string {
 // Is makes it an ErrDecided.
 func (e *DecidedError) Is(target error) bool { return target == ErrDecided }
 
+// SamePerson reports whether two names of reviewers mean one person. Providers and people write a name now in capitals
+// and now not; who is taken for another one could confirm what he has proposed himself. Everything else that could make
+// one name look like two is no label, and signs nobody in.
+func SamePerson(a, b string) bool {
+	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
+}
+
 // sealed is how an age file begins; nothing that MCP carries does.
 const sealed = "age-encryption.org/v1\n"
 
