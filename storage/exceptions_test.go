@@ -254,7 +254,7 @@ func TestExceptionTwoPersons(t *testing.T) {
 				t.Errorf("%d: %v", i, err)
 			}
 		}
-		if len(records) < 5 || records[0] != "ann  13:00" && records[0][:5] != "ann  " || records[2][:8] != "ann bob " {
+		if len(records) < 5 || records[0] != "ann  13:00" && records[0][:5] != "ann  " || records[3][:8] != "ann bob " {
 			t.Errorf("%q", records)
 		}
 	})
