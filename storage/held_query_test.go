@@ -210,7 +210,7 @@ func TestDecideAll(t *testing.T) {
 		s := open(t, where, storage.Options{})
 		records, mu := map[string]int{}, sync.Mutex{}
 		fail := 0
-		o := hold.Options{PerServer: 5000, Now: func() time.Time { return now }, TwoPersons: func() bool { return people > 1 },
+		o := hold.Options{Room: hold.Room{PerServer: 5000}, Now: func() time.Time { return now }, TwoPersons: func() bool { return people > 1 },
 			Evidence: func(it hold.Item) ([]byte, error) {
 				mu.Lock()
 				defer mu.Unlock()

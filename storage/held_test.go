@@ -36,7 +36,7 @@ func TestHold(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		now := day
-		q := hold.New(open(t, where, storage.Options{}), hold.Options{PerServer: 3, Now: func() time.Time { return now }})
+		q := hold.New(open(t, where, storage.Options{}), hold.Options{Room: hold.Room{PerServer: 3}, Now: func() time.Time { return now }})
 		for n := range 3 {
 			now = now.Add(time.Minute)
 			if err := q.Hold(ctx, held(n)); err != nil {

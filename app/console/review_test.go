@@ -52,7 +52,7 @@ func withQueue(_ testing.TB, r *reviewed) func(*testConsole, *Options) {
 			r.now = time.Now().Add(-time.Hour)
 		}
 		now := func() time.Time { return r.now }
-		r.queue = hold.New(g.store, hold.Options{Now: now, PerServer: 5000, SealQuestion: by.Seal, TwoPersons: func() bool { return r.two },
+		r.queue = hold.New(g.store, hold.Options{Now: now, Room: hold.Room{PerServer: 5000}, SealQuestion: by.Seal, TwoPersons: func() bool { return r.two },
 			Evidence: func(it hold.Item) ([]byte, error) {
 				r.records = append(r.records, string(it.State)+" "+it.By)
 				return nil, nil

@@ -258,7 +258,7 @@ func TestReviewException(t *testing.T) {
 // TestReviewFull: what finds no room is withheld all the same, and nothing else is.
 func TestReviewFull(t *testing.T) {
 	t.Parallel()
-	w := newWard(t, hold.Options{PerServer: 1})
+	w := newWard(t, hold.Options{Room: hold.Room{PerServer: 1}})
 	text, _ := w.ask(question, poisoned)
 	id := w.heldID(text)
 	if text, _ := w.ask(question, poisoned); !strings.HasPrefix(text, placeholderWhole) {
@@ -400,7 +400,7 @@ func TestReviewOthers(t *testing.T) {
 // A stuckStore answers nothing before its caller gives up.
 type stuckStore struct{ hold.Store }
 
-func (stuckStore) AddHeld(ctx context.Context, _ hold.Item, _ int, _ []byte) error {
+func (stuckStore) AddHeld(ctx context.Context, _ hold.Item, _ hold.Room, _ []byte) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
