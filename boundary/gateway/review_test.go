@@ -261,8 +261,14 @@ func TestReviewFull(t *testing.T) {
 	w := newWard(t, hold.Options{Room: hold.Room{PerServer: 1}})
 	text, _ := w.ask(question, poisoned)
 	id := w.heldID(text)
-	if text, _ := w.ask(question, poisoned); !strings.HasPrefix(text, placeholderWhole) {
+	var got message
+	text, got = w.ask(question, poisoned)
+	if !strings.HasPrefix(text, placeholderFull) || !strings.Contains(string(got["result"]), `"isError":true`) {
 		t.Errorf("%q", text)
+	}
+	last := w.last()
+	if d := string(last.AppendJSON(nil)); !strings.HasSuffix(text, last.ID.String()+"]") || !strings.Contains(d, `"withheld":{"hidden-tag":1,"queue-full":1}`) {
+		t.Errorf("the record: %s", d)
 	}
 	if !strings.Contains(w.log.String(), "could not be put into the queue") {
 		t.Error("the operator was not told")
