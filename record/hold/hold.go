@@ -243,7 +243,7 @@ func New(s Store, o Options) *Queue {
 		o.Bytes = 2 << 30
 	}
 	if o.maxBody <= 0 {
-		o.maxBody = 32 << 20
+		o.maxBody = int(o.Bytes / 64)
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -27,7 +27,7 @@ type Taking struct {
 type Room struct {
 	PerServer int   // items held or released of a server; 1,000
 	Bytes     int64 // of all items; 2 GiB
-	maxBody   int   // bytes of one item; 32 MiB
+	maxBody   int   // bytes of one item; a 64th of all
 }
 
 // of is how many items and bytes a share has.
