@@ -129,6 +129,13 @@ func (c *quarantineListCmd) Run(e *env) error {
 	}
 	more := ""
 	err = c.DB.WithQueue(func(ctx context.Context, q *hold.Queue) (err error) {
+		full, err := q.Full(ctx)
+		for _, t := range full {
+			fmt.Fprintf(e.Stderr, "pellucid: %s.\n", t)
+		}
+		if err != nil {
+			return err
+		}
 		items, more, err = q.Pages(ctx, f)
 		if errors.Is(err, hold.ErrNotFound) {
 			return errors.New("quarantine: the item of --after is no longer kept: begin with the first page")

@@ -2,7 +2,12 @@
 
 package hold
 
-import "context"
+import (
+	"context"
+	"fmt"
+
+	"github.com/pellucid-mcp/pellucid/text/finding"
+)
 
 // A Share is of what the queue has room for, and says who fills it.
 type Share string
@@ -20,6 +25,15 @@ type Taking struct {
 	Name  string // of the server or the principal
 	Items int
 	Bytes int64 // of their bodies
+}
+
+// String is a sentence that says so for a share that is full.
+func (t Taking) String() string {
+	whose := ""
+	if t.Of != OfAll {
+		whose = " for the " + string(t.Of) + " " + finding.Quote(t.Name)
+	}
+	return fmt.Sprintf("the queue is full%s, with %d items of %d bytes: what is to be held next is withheld for good; decide about items, or wait until they expire", whose, t.Items, t.Bytes)
 }
 
 // A Room bounds the queue. A server has a quarter of the bytes, and a principal that is known a quarter of the places and
