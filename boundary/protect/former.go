@@ -3,6 +3,7 @@
 package protect
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -81,6 +82,20 @@ func (f *former) setting(value string) string {
 		return value // of a database that is no file
 	}
 	return f.now + value
+}
+
+// holdsPassword reports whether a word is a setting of the store that wrap refuses for its password.
+func holdsPassword(word string) bool {
+	at, is := strings.CutPrefix(word, "store=")
+	if !is || !strings.Contains(at, "://") {
+		return false
+	}
+	u, err := url.Parse(at)
+	if err != nil {
+		return true
+	}
+	_, set := u.User.Password()
+	return set || strings.Contains(u.RawQuery, "pass")
 }
 
 // withoutFormer are words of wrap, those before --, with --set in the place of flags that wrap no longer
