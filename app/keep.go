@@ -224,6 +224,13 @@ func (b *Gateway) watchStore() {
 		}
 		return unready(b.store.Ledger().Probe(ctx))
 	})
+	// A full queue costs no answer but those that it was to hold.
+	b.health.Warn("queue", func(ctx context.Context) error {
+		if full, err := b.queue.Full(ctx); err == nil && len(full) > 0 {
+			return meter.State("full")
+		}
+		return nil
+	})
 	if b.records != nil {
 		b.health.Add("evidence", func(context.Context) error { return unready(b.records.Failing()) })
 		b.health.Warn("standby", func(context.Context) error {

@@ -78,7 +78,7 @@ func (a *Audit) decisions(ctx context.Context, from, to int64) (map[int64]string
 		out[row.Index] = rowText(&row, row.Kind, row.Server, row.Tool, row.Verdict)
 		return nil
 	}, `SELECT d.idx, d.at, d.id, d.about, d.reason, d.codes, COALESCE(g.kind, ''), COALESCE(g.server, ''), COALESCE(g.tool, ''), COALESCE(g.verdict, '')
-		FROM decisions d LEFT JOIN decision_groups g ON g.id = d.grp AND g.wide = 0 WHERE d.idx >= ? AND d.idx < ?`, from, to)
+		FROM decisions d LEFT JOIN decision_groups g ON g.id = d.grp WHERE d.idx >= ? AND d.idx < ?`, from, to)
 	return out, a.l.s.fail(ctx, "read the index", err)
 }
 

@@ -131,7 +131,7 @@ func (s *Store) ConfirmException(ctx context.Context, id, by string, now time.Ti
 		switch {
 		case e.Second != "":
 			return &hold.DecidedError{What: "exception", State: "confirmed", At: e.Since, By: e.Second}
-		case e.By == "" || e.By == by: // whose name was erased cannot be told from another person
+		case e.By == "" || hold.SamePerson(e.By, by): // whose name was erased cannot be told from another person
 			return hold.ErrSecond
 		}
 		return nil

@@ -201,6 +201,7 @@ func TestExceptionTwoPersons(t *testing.T) {
 			t.Error("of one person, where two are needed")
 		}
 		confirm(old.ID, "ann", hold.ErrSecond)
+		confirm(old.ID, "Ann", hold.ErrSecond)
 		confirm(heldID(7), "bob", hold.ErrNotFound)
 		if confirm(old.ID, "bob", nil); !covers() {
 			t.Error("confirmed, and does not count")
@@ -253,7 +254,7 @@ func TestExceptionTwoPersons(t *testing.T) {
 				t.Errorf("%d: %v", i, err)
 			}
 		}
-		if len(records) < 5 || records[0] != "ann  13:00" && records[0][:5] != "ann  " || records[2][:8] != "ann bob " {
+		if len(records) < 5 || records[0] != "ann  13:00" && records[0][:5] != "ann  " || records[3][:8] != "ann bob " {
 			t.Errorf("%q", records)
 		}
 	})

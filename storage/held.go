@@ -45,11 +45,8 @@ func scanHeld(r *sql.Rows, now time.Time, extra ...any) (hold.Item, error) {
 	return it, errors.Join(errs[:]...)
 }
 
-// heldRoom counts the items that a server has in the queue.
-const heldRoom = `SELECT count(*) FROM held WHERE state IN ('held', 'released') AND server = ? AND until > ?`
-
 // AddHeld implements hold.Store.
-func (s *Store) AddHeld(ctx context.Context, it hold.Item, most int, evidence []byte) error {
+func (s *Store) AddHeld(ctx context.Context, it hold.Item, room hold.Room, evidence []byte) error {
 	var refused error
 	err := s.update(ctx, "hold", func(t *tx) error {
 		refused = nil
@@ -62,15 +59,12 @@ func (s *Store) AddHeld(ctx context.Context, it hold.Item, most int, evidence []
 			refused = hold.ErrExists
 			return nil
 		}
-		err := t.query(ctx, count, heldRoom, it.Server, stamp(it.Held))
-		if err != nil {
-			return err
-		}
-		if n >= most {
-			refused = hold.ErrFull
+		fills, err := t.takeRoom(ctx, &it, room)
+		if errors.Is(err, hold.ErrFull) {
+			refused = err
 			return nil
 		}
-		if err := errors.Join(t.pend(ctx, evidence), t.post(ctx, heldNotice(&it))); err != nil {
+		if err := errors.Join(err, t.pend(ctx, evidence), t.post(ctx, heldNotice(&it)), t.postFull(ctx, &it, fills)); err != nil {
 			return err
 		}
 		found, err := json.Marshal(it.Found)
@@ -115,7 +109,7 @@ func (s *Store) DecideHeld(ctx context.Context, id string, to hold.State, by str
 		switch {
 		case err != nil || refused != nil:
 			return err
-		case to == hold.Released && it.People > 1 && (it.Proposer == "" || it.Proposer == by):
+		case to == hold.Released && it.People > 1 && (it.Proposer == "" || hold.SamePerson(it.Proposer, by)):
 			refused = hold.ErrSecond
 			return nil
 		}

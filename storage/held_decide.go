@@ -62,7 +62,7 @@ func (a *decideAll) add(it *hold.Item, sealed bool, d *hold.Choice, sum *hold.De
 		return nil
 	case it.People > 1 && it.Proposer == "":
 		to, list, count = hold.Proposed, &a.propose, &sum.Proposed
-	case it.People > 1 && it.Proposer == d.By:
+	case it.People > 1 && hold.SamePerson(it.Proposer, d.By):
 		sum.Second++
 		return nil
 	}
@@ -109,7 +109,7 @@ func (s *Store) ProposeHeld(ctx context.Context, id, by string, now time.Time, e
 		switch {
 		case err != nil || refused != nil:
 			return err
-		case it.Proposer == by:
+		case it.Proposer != "" && hold.SamePerson(it.Proposer, by):
 			refused = hold.ErrSecond
 			return nil
 		case it.Proposer != "": // at the same moment: this person can confirm it now

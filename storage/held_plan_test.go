@@ -61,7 +61,7 @@ func TestHeldListsReadNoRows(t *testing.T) {
 	}
 	defer s.Close()
 	now := time.Now()
-	queries := map[string][]any{heldRoom: {"a", stamp(now)}}
+	queries := map[string][]any{takenBy: {"a", stamp(now)}, takenFor: {"a", stamp(now)}, takenAll: {stamp(now)}, takenServers: {stamp(now)}, takenPersons: {stamp(now)}}
 	for _, state := range []hold.State{"", hold.Held, hold.Released, hold.Taken, hold.Denied, hold.Expired} {
 		for _, f := range []hold.Filter{{}, {Server: "a"}, {Tool: "t"}, {Code: finding.HiddenTag}, {Rule: "finding"}, {Principal: "p"}, {Digest: hold.Digest{1}}, {Text: "x"},
 			{Server: "a", Code: finding.HiddenTag}, {Server: "a", Tool: "t", Text: "x"}, {Since: now, AsOf: now, Servers: []string{"a"}}} {

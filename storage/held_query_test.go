@@ -210,7 +210,7 @@ func TestDecideAll(t *testing.T) {
 		s := open(t, where, storage.Options{})
 		records, mu := map[string]int{}, sync.Mutex{}
 		fail := 0
-		o := hold.Options{PerServer: 5000, Now: func() time.Time { return now }, TwoPersons: func() bool { return people > 1 },
+		o := hold.Options{Room: hold.Room{PerServer: 5000}, Now: func() time.Time { return now }, TwoPersons: func() bool { return people > 1 },
 			Evidence: func(it hold.Item) ([]byte, error) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -343,8 +343,11 @@ func TestTwoPersons(t *testing.T) {
 		if _, ok := q.Take(ctx, held(0).Call); ok {
 			t.Error("one person has released it")
 		}
-		if err := q.Release(ctx, heldID(0), "ann"); !errors.Is(err, hold.ErrSecond) {
-			t.Errorf("the same person twice: %v", err)
+		for _, again := range []string{"Ann", "ANN", "ann ", "ann"} {
+			records = records[:1]
+			if err := q.Release(ctx, heldID(0), again); !errors.Is(err, hold.ErrSecond) {
+				t.Errorf("the same person twice, as %q: %v", again, err)
+			}
 		}
 		if err := q.Release(ctx, heldID(0), "bob"); err != nil {
 			t.Error(err)
@@ -370,7 +373,7 @@ func TestTwoPersons(t *testing.T) {
 		for _, x := range []struct {
 			by   string
 			want hold.Decided
-		}{{"ann", hold.Decided{Done: 1, Proposed: 3}}, {"ann", hold.Decided{Second: 3, Others: 1}}, {"bob", hold.Decided{Done: 3, Others: 1}}} {
+		}{{"ann", hold.Decided{Done: 1, Proposed: 3}}, {"Ann", hold.Decided{Second: 3, Others: 1}}, {"bob", hold.Decided{Done: 3, Others: 1}}} {
 			if got, err := q.DecideAll(ctx, shown, hold.Released, x.by, f); err != nil || got != x.want {
 				t.Errorf("%s: %+v, want %+v, %v", x.by, got, x.want, err)
 			}

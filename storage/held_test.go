@@ -36,21 +36,22 @@ func TestHold(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		now := day
-		q := hold.New(open(t, where, storage.Options{}), hold.Options{PerServer: 3, Now: func() time.Time { return now }})
+		unknown := func(it *hold.Item) { it.Principal = "" }
+		q := hold.New(open(t, where, storage.Options{}), hold.Options{Room: hold.Room{PerServer: 3}, Now: func() time.Time { return now }})
 		for n := range 3 {
 			now = now.Add(time.Minute)
-			if err := q.Hold(ctx, held(n)); err != nil {
+			if err := q.Hold(ctx, held(n, unknown)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := q.Hold(ctx, held(3)); !errors.Is(err, hold.ErrFull) {
+		if err := q.Hold(ctx, held(3, unknown)); !errors.Is(err, hold.ErrFull) {
 			t.Errorf("a fourth: %v", err)
 		}
-		if err := q.Hold(ctx, held(0, func(it *hold.Item) { it.Server = "other" })); !errors.Is(err, hold.ErrExists) {
+		if err := q.Hold(ctx, held(0, func(it *hold.Item) { it.Server, it.Principal = "other", "" })); !errors.Is(err, hold.ErrExists) {
 			t.Errorf("an id twice: %v", err)
 		}
 		now = now.Add(time.Minute)
-		if err := q.Hold(ctx, held(4, func(it *hold.Item) { it.Server = "other" })); err != nil {
+		if err := q.Hold(ctx, held(4, func(it *hold.Item) { it.Server, it.Principal = "other", "" })); err != nil {
 			t.Errorf("another server: %v", err)
 		}
 		ids := func(f hold.Filter) (out []string) {

@@ -396,11 +396,11 @@ func TestEvidenceWithChange(t *testing.T) {
 		now := time.Now().UTC()
 		it := hold.Item{ID: strings.Repeat("a", 32), Server: "s", State: hold.Held, Code: finding.Denied, Held: now, Until: now.Add(time.Hour), Body: []byte("x")}
 		rec := sealed(t, "s")
-		expect("hold", 1, func() error { return s.AddHeld(ctx, it, 1, rec) })
-		expect("hold twice", 0, func() error { return s.AddHeld(ctx, it, 9, rec) })
+		expect("hold", 1, func() error { return s.AddHeld(ctx, it, hold.Room{PerServer: 1, Bytes: 1 << 30}, rec) })
+		expect("hold twice", 0, func() error { return s.AddHeld(ctx, it, hold.Room{PerServer: 9, Bytes: 1 << 30}, rec) })
 		other := it
 		other.ID = strings.Repeat("b", 32)
-		expect("hold beyond the bound", 0, func() error { return s.AddHeld(ctx, other, 1, rec) })
+		expect("hold beyond the bound", 0, func() error { return s.AddHeld(ctx, other, hold.Room{PerServer: 1, Bytes: 1 << 30}, rec) })
 		expect("release", 1, func() error { return s.DecideHeld(ctx, it.ID, hold.Released, "me", now, nil, rec) })
 		expect("deny what is released", 0, func() error { return s.DecideHeld(ctx, it.ID, hold.Denied, "me", now, nil, rec) })
 		expect("deny what is not there", 0, func() error { return s.DecideHeld(ctx, other.ID, hold.Denied, "me", now, nil, rec) })

@@ -72,7 +72,7 @@ func fill(b testing.TB, s *storage.Store, records int) *filled {
 		b.Fatal(err)
 	}
 	by := &capture.Sealer{Keys: ring}
-	f.queue = hold.New(s, hold.Options{PerServer: 1 << 20, SealQuestion: by.Seal})
+	f.queue = hold.New(s, hold.Options{Room: hold.Room{PerServer: 1 << 20}, SealQuestion: by.Seal})
 	f.exceptions = hold.NewExceptions(s, hold.ExceptionOptions{})
 	f.again()
 	if f.turn == 0 {

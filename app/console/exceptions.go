@@ -48,7 +48,7 @@ func (c *Console) exceptions(q *request, v *reviewView) error {
 		}
 		g.Proposed, g.Lasts = e.Proposed(), lasts(e.Keep)
 		g.Stands = !g.Proposed && !c.opt.Exceptions.Counts(e, q.now)
-		g.Confirm = (g.Proposed || g.Stands) && g.Revoke && e.By != q.who.ID
+		g.Confirm = (g.Proposed || g.Stands) && g.Revoke && !hold.SamePerson(e.By, q.who.ID)
 		if e.Why != "" {
 			why := marked.Of(e.Why)
 			g.Why = &why

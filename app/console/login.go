@@ -205,12 +205,10 @@ func (c *Console) identify(r *http.Request) (Person, error) {
 // begin makes a session with a new secret for the person that s has, and ends the one that the browser had. Scopes
 // without a grant are not kept.
 func (c *Console) begin(q *request, s signin.Session) (*http.Cookie, answer) {
-	var ok bool
-	s.Person, ok = personName(s.Person)
 	s.Scopes = slices.DeleteFunc(slices.Clone(s.Scopes), func(scope string) bool {
 		return !slices.ContainsFunc(c.opt.Grants, func(g Grant) bool { return g.Scope == scope })
 	})
-	if !ok || c.granted(s).Role < Viewer {
+	if !frame.IsLabel(s.Person) || c.granted(s).Role < Viewer {
 		c.opt.Log.Warn("console: a person signed in who has no role", "how", string(s.How))
 		c.record(q.Context(), Act{Did: didRefuse, How: s.How, Person: s.Person, Why: whyNoGrant})
 		return nil, noGrant()
@@ -232,12 +230,9 @@ func (c *Console) begin(q *request, s signin.Session) (*http.Cookie, answer) {
 	return c.cookie(q.Request, secret), nil
 }
 
-// personName returns the name as records and the queue have it: a label. The ids of principals may have two
-// characters that labels have not.
-func personName(id string) (string, bool) {
-	id = strings.NewReplacer("|", "/", "~", "-").Replace(id)
-	return id, frame.IsLabel(id)
-}
+// personName returns the id of a principal as records and the queue have it: a label. Ids have two characters that
+// labels have not, and never those that take their place there: two persons do not become one.
+func personName(id string) string { return strings.NewReplacer("|", "/", "~", "-").Replace(id) }
 
 // mayFail counts a token or link that is not valid, and reports whether it gets a record and an answer that says why.
 // Those that are valid are not counted, so failures of others refuse no person.
@@ -270,7 +265,7 @@ func (c *Console) byToken(q *request) answer {
 	case err != nil:
 		return failed(err)
 	}
-	ck, refused := c.begin(q, signin.Session{Person: p.ID, Scopes: p.Scopes, How: signin.ByToken, Source: p.Source, Until: p.Until})
+	ck, refused := c.begin(q, signin.Session{Person: personName(p.ID), Scopes: p.Scopes, How: signin.ByToken, Source: p.Source, Until: p.Until})
 	if refused != nil {
 		return refused
 	}

@@ -211,11 +211,18 @@ func (k knownTokens) Authenticate(r *http.Request) (auth.Principal, error) {
 	return p, nil
 }
 
+// likeBen are names that look like "corp/ben": in full width, with another alphabet's letter, with a character that is
+// not seen.
+var likeBen = []string{"\uff43orp/ben", "corp/b\u0435n", "corp/ben\u200b", "\u202ecorp/ben"}
+
 // TestToken: a token is exchanged for a session with the roles of its scopes, and one without a role is refused.
 func TestToken(t *testing.T) {
 	t.Parallel()
 	l := newLoginTest(t, func(o *Options) {
 		o.Tokens = knownTokens{"good": {ID: "corp|ben", Scopes: []string{"mail-reviewers", "everything-else"}, Source: auth.Source{1}}, "none": {ID: "eve", Scopes: []string{"mcp"}, Source: auth.Source{2}}}
+		for _, like := range likeBen {
+			o.Tokens.(knownTokens)[like] = auth.Principal{ID: like, Scopes: []string{"admins"}, Source: auth.Source{3}}
+		}
 		o.Grants = []Grant{{"viewers", Viewer, nil}, {"mail-reviewers", Reviewer, []string{"mail"}}, {"admins", Admin, nil}}
 	})
 	v := visitor(t)
@@ -228,6 +235,13 @@ func TestToken(t *testing.T) {
 		t.Errorf("a token without a role: %d", r.StatusCode)
 	}
 	l.did(t, Act{Did: didRefuse, How: signin.ByToken, Person: "eve", Why: whyNoGrant})
+	// A name that could be taken for another person's signs in nobody.
+	for _, like := range likeBen {
+		if r := l.send(t, v, "login/token", url.Values{"token": {like}}); r.StatusCode != http.StatusForbidden || len(r.Cookies()) != 0 {
+			t.Errorf("%+q: %d", like, r.StatusCode)
+		}
+		l.did(t, Act{Did: didRefuse, How: signin.ByToken, Person: like, Why: whyNoGrant})
+	}
 	r := l.send(t, v, "login/token", url.Values{"token": {" good\n"}})
 	if r.StatusCode != http.StatusSeeOther || len(r.Cookies()) != 1 {
 		t.Fatalf("a good token: %d", r.StatusCode)

@@ -50,6 +50,25 @@ type reviewView struct {
 	Ask     *askView
 	Held    bool // rows can be decided
 	Granted []grantedView
+	Full    []fullView
+}
+
+// A fullView is a share of the queue that has no room.
+type fullView struct {
+	Of   Own
+	Name *marked.Name
+	N    Own
+}
+
+// full fills the page with what of the queue is full, as far as the person may know of it.
+func (c *Console) full(q *request, v *reviewView) error {
+	list, err := c.opt.Queue.Full(q.Context())
+	for _, t := range list {
+		if t.Of == hold.OfServer && q.who.Sees(t.Name) || t.Of == hold.OfPrincipal && q.who.AllServers || t.Of == hold.OfAll {
+			v.Full = append(v.Full, fullView{own(string(t.Of)), nameOf(t.Name), things(t.Items, "item")})
+		}
+	}
+	return err
 }
 
 func (reviewView) template() string { return "review" }
@@ -142,6 +161,9 @@ func (c *Console) review(q *request) answer {
 	}
 	if err == nil {
 		err = c.exceptions(q, v)
+	}
+	if err == nil {
+		err = c.full(q, v)
 	}
 	if err != nil {
 		return failed(err)

@@ -52,7 +52,7 @@ func withQueue(_ testing.TB, r *reviewed) func(*testConsole, *Options) {
 			r.now = time.Now().Add(-time.Hour)
 		}
 		now := func() time.Time { return r.now }
-		r.queue = hold.New(g.store, hold.Options{Now: now, PerServer: 5000, SealQuestion: by.Seal, TwoPersons: func() bool { return r.two },
+		r.queue = hold.New(g.store, hold.Options{Now: now, Room: hold.Room{PerServer: 5000}, SealQuestion: by.Seal, TwoPersons: func() bool { return r.two },
 			Evidence: func(it hold.Item) ([]byte, error) {
 				r.records = append(r.records, string(it.State)+" "+it.By)
 				return nil, nil
@@ -740,5 +740,32 @@ func TestReviewHostile(t *testing.T) {
 				t.Error("a template wrote a value where it is not safe")
 			}
 		})
+	}
+}
+
+// TestQueueFull: the page says what is full to those who may know of it.
+func TestQueueFull(t *testing.T) {
+	t.Parallel()
+	r := newReviewed(t)
+	r.queue = hold.New(r.store, hold.Options{Now: func() time.Time { return r.now }, Room: hold.Room{PerServer: 4}})
+	r.opt.Queue = r.queue
+	const says = "The queue is full."
+	shown := func() string {
+		_, page := r.get("review")
+		return regexp.MustCompile("<[^>]*>").ReplaceAllString(page, "")
+	}
+	r.hold(0)
+	contains(t, "full for a principal", shown(), says, "principal ann: 1 item")
+	for i := range 3 {
+		r.hold(i+1, func(it *hold.Item) { it.Principal = "" })
+	}
+	contains(t, "full", shown(), says, "server mail: 4 items", "principal ann: 1 item")
+	for i := range 2 {
+		if err := r.queue.Deny(t.Context(), fmt.Sprintf("%032x", i+1), "ben"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if strings.Contains(shown(), says) {
+		t.Error("the page says that the queue is full, and it is not")
 	}
 }

@@ -9,11 +9,12 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
+	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// webhooks looks at the messages that do not arrive.
+// webhooks looks at what is told to people late or not at all: messages that do not arrive, and a queue that is full.
 func (x *examiner) webhooks(ctx context.Context, cfg *rules.Rules) {
 	for _, where := range x.stores {
 		x.undelivered(ctx, where, cfg)
@@ -28,6 +29,11 @@ func (x *examiner) undelivered(ctx context.Context, where string, cfg *rules.Rul
 		return
 	}
 	defer s.Close()
+	if full, err := hold.New(s, hold.Options{}).Full(ctx); err == nil {
+		for _, t := range full {
+			x.report.add("queue", Warning, "%s", t)
+		}
+	}
 	all, err := s.MessageSummaries(ctx)
 	if err != nil {
 		return // the check of the store has said why

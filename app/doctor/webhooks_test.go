@@ -5,6 +5,7 @@ package doctor
 import (
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,5 +53,15 @@ func TestWebhooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, r, _ = examine(t, o)
+	q := hold.New(s, hold.Options{})
+	for range 999 { // one waits already
+		if err := q.Hold(t.Context(), hold.Item{ID: hold.NewID(), Server: "s", Rule: "finding"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	full, _, _ := examine(t, o)
+	if want := "warning  queue      the queue is full for the server \"s\", with 1000 items of 0 bytes"; !strings.Contains(full, want) {
+		t.Errorf("%s\nwant %s", full, want)
+	}
 	holds(t, "failing", text, r, true, "warning  webhooks   \"chat\": 1 message not delivered, 0 given up: pellucid webhooks says why\n")
 }

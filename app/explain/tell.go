@@ -193,6 +193,8 @@ func (x *teller) became(d *ruled, say func(string, ...any)) {
 		say("The call was refused: the server did not get it.")
 	case d.shape == "call":
 		say("The request was refused: the server did not get it.")
+	case d.verdict == "withheld" && slices.ContainsFunc(d.withheld, func(c ledger.Count) bool { return c.Code == finding.QueueFull }):
+		say("It was withheld for good: it was to wait for a reviewer, and the queue had no room.")
 	case d.verdict == "withheld":
 		say("It was withheld.")
 	case d.verdict == "dropped":

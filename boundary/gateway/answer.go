@@ -24,6 +24,7 @@ type answer struct {
 var (
 	errWithheld   = answer{wire.CodeWithheld, "pellucid: withheld: the server's answer could not be made safe"}
 	errHeld       = answer{wire.CodeHeld, "pellucid: the server's answer is held until a person has looked at it; once it is released, the same request gets it"}
+	errFull       = answer{wire.CodeWithheld, "pellucid: withheld: the server's answer has to wait for a person, and there is no room in the queue for that"}
 	errTimeout    = answer{wire.CodeTimeout, "pellucid: the server did not answer in time"}
 	errGone       = answer{wire.CodeGone, "pellucid: the server is gone"}
 	errBusy       = answer{wire.CodeBusy, "pellucid: too many requests under way"}
@@ -70,9 +71,11 @@ const (
 	placeholderWhole = `[pellucid withheld this result; evidence `
 	placeholderBusy  = `[pellucid could not look at this result, since too much was under way: ask again; evidence `
 	placeholderHeld  = `[pellucid holds this result until a person has looked at it; evidence `
+	placeholderFull  = `[pellucid withheld this result: it has to wait for a person, and there is no room in the queue for that; evidence `
 	placeholderTool  = `[pellucid holds this tool until a person has looked at it; evidence `
 	placeholderForm  = `[pellucid refused this call: the server's description of the tool is not valid; evidence `
 	placeholderDeny  = `[pellucid refused this call: the operator's policy does not allow it; evidence `
+	placeholderWait  = `[pellucid refused this call: it has to wait for a person, and there is no room in the queue for that; evidence `
 	placeholderCall  = `[pellucid holds this call until a person has looked at it; once it is released, the same call goes through; evidence `
 )
 

@@ -135,6 +135,9 @@ func (in *inspection) withhold(code finding.Code) *wire.Message {
 		} else if in.review(code) {
 			text, id = placeholderHeld, in.item // a person will find it in the queue
 		} else {
+			if d.hasNoRoom() {
+				text = placeholderFull
+			}
 			in.capture(root.Raw(), nil)
 		}
 		raw := toolPlaceholder(text, id, p.msg.Result.Get("resultType").Exists(), frame.MetaKey, note)
@@ -153,6 +156,9 @@ func (in *inspection) withhold(code finding.Code) *wire.Message {
 	}
 	if code == finding.Unapproved && p.msg.Kind == wire.Response {
 		return errUnapproved.message(p.id, &d.ID) // as a held tool or prompt is answered
+	}
+	if d.hasNoRoom() {
+		return errFull.message(p.id, &d.ID)
 	}
 	if code == finding.NoRoom {
 		return errNoRoom.message(p.id, &d.ID)

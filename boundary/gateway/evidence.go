@@ -3,6 +3,7 @@
 package gateway
 
 import (
+	"slices"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
@@ -64,7 +65,7 @@ func (in *inspection) concluded() Decision {
 	d.Inspected = w.inspected
 	d.Findings = w.findings(d.Findings)
 	d.NotInspected = append(d.NotInspected, w.uninspected...)
-	d.Withheld = append(d.Withheld, w.withheld...)
+	d.Withheld = slices.Concat(w.withheld, d.Withheld) // the reason is the first one
 	return *d
 }
 

@@ -145,26 +145,32 @@ func (r *relay) refusedByPolicy(ctx context.Context, m *wire.Message, k *call) *
 	case decided.Action != policy.Deny && r.approved(ctx, k):
 		return nil // a person has looked at this very call
 	}
-	d := r.in.callDecision(e, m, verdict, decided, &k.store)
+	d := r.in.callDecision(e, m, verdict, decided)
 	if d == nil {
+		return errDenied.to(k, nil)
+	}
+	text := placeholderDeny
+	if verdict != Passed && decided.Action != policy.Deny {
+		text = r.holdCall(ctx, d, m, k)
+	}
+	if err := r.in.record(d, &k.store); err != nil && verdict == Passed && r.in.cfg.RequireEvidence {
 		return errDenied.to(k, nil)
 	}
 	r.cfg.tellPolicy(d)
 	switch {
 	case verdict == Passed:
 		return nil
-	case decided.Action != policy.Deny && r.holdCall(ctx, d, m, k):
-		return r.refuseCall(m, k, d.ID, d.Tool, placeholderCall, finding.Denied)
+	case text == placeholderCall:
+		return r.refuseCall(m, k, d.ID, d.Tool, text, finding.Denied)
 	}
 	if r.cfg.Captures != nil && k.asked != nil && rule.Capture.any(Dropped) {
 		r.cfg.capture(d, k.asked, nil, nil)
 	}
-	return r.refuseCall(m, k, d.ID, d.Tool, placeholderDeny, finding.Denied)
+	return r.refuseCall(m, k, d.ID, d.Tool, text, finding.Denied)
 }
 
-// callDecision records what was decided about a call; nil if there is no randomness
-// for its id.
-func (in *inspector) callDecision(e policy.Input, m *wire.Message, v Verdict, decided policy.Ruling, store *storeTime) *Decision {
+// callDecision is what was decided about a call; nil if there is no randomness for its id.
+func (in *inspector) callDecision(e policy.Input, m *wire.Message, v Verdict, decided policy.Ruling) *Decision {
 	id, err := in.ids.next()
 	if err != nil {
 		return nil
@@ -176,9 +182,6 @@ func (in *inspector) callDecision(e policy.Input, m *wire.Message, v Verdict, de
 		d.Delivered = d.Received
 	} else {
 		d.Withheld = []policy.Count{{Code: finding.Denied, N: 1}}
-	}
-	if err := in.record(d, store); err != nil && v == Passed && in.cfg.RequireEvidence {
-		return nil
 	}
 	return d
 }
@@ -200,11 +203,11 @@ func (r *relay) approved(ctx context.Context, k *call) bool {
 	return taken
 }
 
-// holdCall gives a call to the queue. Whoever makes the same call once a person has
-// released it gets through.
-func (r *relay) holdCall(ctx context.Context, d *Decision, m *wire.Message, k *call) bool {
+// holdCall gives a call to the queue: the same call gets through once a person has released this one. It returns
+// what the client is told.
+func (r *relay) holdCall(ctx context.Context, d *Decision, m *wire.Message, k *call) (placeholder string) {
 	if r.cfg.Hold == nil {
-		return false
+		return placeholderDeny
 	}
 	ctx, done := k.store.within(ctx)
 	defer done()
@@ -212,10 +215,14 @@ func (r *relay) holdCall(ctx context.Context, d *Decision, m *wire.Message, k *c
 		ID: d.ID.String(), Server: d.Server, Tool: d.Tool, Principal: r.cfg.Principal, Rule: hold.PolicyCall + d.Policy.Rule,
 		Code: finding.Denied, Call: k.approval(), Body: slices.Clone(m.Params.Raw()),
 	})
-	if err != nil {
-		r.quiet.warn("a held call could not be put into the queue for review", "error", err, "evidence", d.ID.String())
+	if err == nil {
+		return placeholderCall
 	}
-	return err == nil
+	r.quiet.warn("a held call could not be put into the queue for review", "error", err, "evidence", d.ID.String())
+	if d.foundNoRoom(err) {
+		return placeholderWait
+	}
+	return placeholderDeny
 }
 
 // appendMatch appends a member with a match, where a rule has matched.

@@ -358,3 +358,15 @@ func (zeros) Read(b []byte) (int, error) {
 	clear(b)
 	return len(b), nil
 }
+
+// TestPolicyCallFull: a call that finds no room in the queue is refused for good, and text and record say why.
+func TestPolicyCallFull(t *testing.T) {
+	t.Parallel()
+	w := newWard(t, hold.Options{Room: hold.Room{PerServer: 1}}, policed(&judge{call: outcome(policy.Hold)})...)
+	w.fromQueue(question)
+	got := w.fromQueue(`{"name":"read","arguments":{"path":"b"}}`)
+	d := w.last()
+	if !isRefusal(got, placeholderWait, d.ID) || d.Verdict != Dropped || !strings.Contains(string(d.AppendJSON(nil)), `"withheld":{"denied":1,"queue-full":1}`) {
+		t.Errorf("%s: %+v", got, d)
+	}
+}

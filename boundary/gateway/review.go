@@ -88,13 +88,27 @@ func (in *inspection) review(code finding.Code) bool {
 	err := in.cfg.Hold.Hold(ctx, it)
 	if err != nil {
 		level := in.cfg.Log.Error
-		if errors.Is(err, hold.ErrFull) {
+		if in.d.foundNoRoom(err) {
 			level = in.cfg.Log.Warn
 		}
 		level("a withheld result could not be put into the queue for review", "error", err, "evidence", in.d.ID.String())
 	}
 	in.item = in.d.ID
 	return err == nil
+}
+
+// foundNoRoom has the record say that the queue is full, if that is why an item was not held.
+func (d *Decision) foundNoRoom(err error) bool {
+	full := errors.Is(err, hold.ErrFull)
+	if full {
+		d.Withheld = addCount(d.Withheld, finding.QueueFull, 1)
+	}
+	return full
+}
+
+// hasNoRoom reports whether the queue was full.
+func (d *Decision) hasNoRoom() bool {
+	return slices.ContainsFunc(d.Withheld, func(c policy.Count) bool { return c.Code == finding.QueueFull })
 }
 
 // isUnfit reports whether a result withheld for that reason can be released by no

@@ -258,11 +258,17 @@ func TestReviewException(t *testing.T) {
 // TestReviewFull: what finds no room is withheld all the same, and nothing else is.
 func TestReviewFull(t *testing.T) {
 	t.Parallel()
-	w := newWard(t, hold.Options{PerServer: 1})
+	w := newWard(t, hold.Options{Room: hold.Room{PerServer: 1}})
 	text, _ := w.ask(question, poisoned)
 	id := w.heldID(text)
-	if text, _ := w.ask(question, poisoned); !strings.HasPrefix(text, placeholderWhole) {
+	var got message
+	text, got = w.ask(question, poisoned)
+	if !strings.HasPrefix(text, placeholderFull) || !strings.Contains(string(got["result"]), `"isError":true`) {
 		t.Errorf("%q", text)
+	}
+	last := w.last()
+	if d := string(last.AppendJSON(nil)); !strings.HasSuffix(text, last.ID.String()+"]") || !strings.Contains(d, `"withheld":{"hidden-tag":1,"queue-full":1}`) {
+		t.Errorf("the record: %s", d)
 	}
 	if !strings.Contains(w.log.String(), "could not be put into the queue") {
 		t.Error("the operator was not told")
@@ -400,7 +406,7 @@ func TestReviewOthers(t *testing.T) {
 // A stuckStore answers nothing before its caller gives up.
 type stuckStore struct{ hold.Store }
 
-func (stuckStore) AddHeld(ctx context.Context, _ hold.Item, _ int, _ []byte) error {
+func (stuckStore) AddHeld(ctx context.Context, _ hold.Item, _ hold.Room, _ []byte) error {
 	<-ctx.Done()
 	return ctx.Err()
 }

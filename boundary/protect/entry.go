@@ -18,6 +18,7 @@ const (
 	whyFormer    = "flags of wrap that are gone became --set"
 	whyUpdated   = whyFormer + ", which --undo leaves so"
 	whyFlags     = "runs behind Pellucid already, with other flags of wrap, which stay: change them in its entry"
+	whyDatabase  = "its --db holds a password, which --set does not take: put the URL into a variable of its env, and --set store=env:NAME in the place of --db"
 	whyOurs      = "its env sets a variable that Pellucid itself reads (PELLUCID_…, HOME, XDG_…), such as where its state and its configuration lie"
 	whyShape     = "its entry does not have the expected form"
 	whyNothing   = "its entry has neither a command nor a URL"
@@ -139,6 +140,9 @@ func (e *entry) reflag(args *node, n int) string {
 	all = all[len(all)-n:]
 	if len(said) == 0 || !args.known() || len(front) > len(all) || slices.ContainsFunc(all[:len(front)], func(n *node) bool { return !n.known() }) {
 		return already
+	}
+	if slices.ContainsFunc(now, holdsPassword) {
+		return whyDatabase
 	}
 	sep := ", "
 	if !args.flow {

@@ -3,6 +3,7 @@
 package protect
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -78,6 +79,20 @@ func (f *former) setting(value string) string {
 		return value // of a database that is no file
 	}
 	return f.now + value
+}
+
+// holdsPassword reports whether a word is a setting of the store that wrap refuses for its password.
+func holdsPassword(word string) bool {
+	at, is := strings.CutPrefix(word, "store=")
+	if !is || !strings.Contains(at, "://") {
+		return false
+	}
+	u, err := url.Parse(at)
+	if err != nil {
+		return true
+	}
+	_, set := u.User.Password()
+	return set || strings.Contains(u.RawQuery, "pass")
 }
 
 // WithoutFormer returns the words of a command line that begins with wrap, with --set in the place of the

@@ -79,6 +79,20 @@ func TestFormerEntries(t *testing.T) {
 	}
 }
 
+// TestFormerDatabase: what wrap would refuse is not written; the entry stays, and why is said.
+func TestFormerDatabase(t *testing.T) {
+	for db, changes := range map[string]bool{
+		"postgres://u:pw@h/d": false, "postgresql://h/d?password=x": false, "postgres://u:%zz@h/d": false, "postgres://u@h/d": true, "/var/a.db": true,
+	} {
+		src := `{"mcpServers": {"a": {"command": "pellucid", "args": ["wrap", "--db", "` + db + `", "--", "srv"]}}}`
+		path := write(t, src)
+		c := protect(t, options(t), path)
+		if got := read(t, path); (got != src) != changes || !changes && (c.Count(Skipped) != 1 || c.Servers[0].Why != whyDatabase) {
+			t.Errorf("%s: %+v, %s", db, c.Servers, got)
+		}
+	}
+}
+
 // TestFormerRecords: what an earlier release has written is updated, with what stood before it.
 func TestFormerRecords(t *testing.T) {
 	o := options(t)

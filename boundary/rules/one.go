@@ -166,11 +166,32 @@ var ofBound = []string{"headers", "tls", "env", "admission", "dangerously_allow_
 
 // unbound reports the members that an entry without a command or URL may not have.
 func (c *compiler) unbound(entry place) {
+	const needsOne = "needs the command or url of the server beside it: any server may have this name"
 	for _, name := range ofBound {
 		if n := entry.element(name); n != nil {
-			c.report(entry.join(name, n), "needs the command or url of the server beside it: any server may have this name")
+			c.report(entry.join(name, n), needsOne)
 		}
 	}
+	places := []place{entry}
+	if tools := entry.element("tools"); tools != nil {
+		for i, tool := range tools.elements {
+			places = append(places, entry.join("tools", tools).join(tools.names[i].text, tool))
+		}
+	}
+	for _, p := range places {
+		for name, loosens := range looser {
+			if n := p.element(name); n != nil && loosens(n) {
+				c.report(p.join(name, n), needsOne)
+			}
+		}
+	}
+}
+
+// looser are members by which an entry may be stricter than the defaults, and, where it says of what server it is, laxer.
+var looser = map[string]func(n *node) bool{
+	"frame":    func(n *node) bool { return n.text != "fence" },
+	"hold":     func(n *node) bool { return n.kind == isList && len(n.elements) == 0 },
+	"validate": func(n *node) bool { return n.text == "audit" },
 }
 
 // hasUpstream reports whether an entry says of what server it is.

@@ -329,7 +329,7 @@ func (d *decider) ask(ctx context.Context, call hold.Digest) {
 		Question: d.context(),
 	})
 	if err != nil {
-		d.g.o.Log.Warn("a call could not be put into the queue for a reviewer", "evidence", d.x.id)
+		d.g.o.Log.Warn("a call could not be put into the queue for a reviewer", "error", err, "evidence", d.x.id)
 		return
 	}
 	d.out.act = waiting

@@ -107,6 +107,8 @@ func parseClaims(v strictjson.Value) (c claims, err error) {
 		return c, invalid("the token's claims are ill-formed")
 	case c.sub == "":
 		return c, invalid("the token has no subject")
+	case v.Get("at_hash").Exists(): // OpenID Connect Core 2
+		return c, invalid("the token is an ID token")
 	case v.Get("cnf").Exists():
 		// RFC 7800: it is good only together with a key, and nothing here checks
 		// that whoever shows it has that key.

@@ -310,6 +310,7 @@ func TestParseJWT(t *testing.T) {
 		{"scope beyond ASCII", header, `{"iss":"i","sub":"s","scope":"x\u00a0y"}`, "s"},
 		{"scopes without end", header, `{"iss":"i","sub":"s","scope":"` + manyScopes() + `"}`, "s"},
 		{"bound to a key", header, `{"iss":"i","sub":"s","cnf":{"jkt":"x"}}`, "s"},
+		{"an ID token", header, `{"iss":"i","sub":"s","at_hash":"x"}`, "s"},
 		{"deep", header, `{"iss":"i","sub":"s","x":` + strings.Repeat("[", 20) + strings.Repeat("]", 20) + `}`, "s"},
 	} {
 		_, _, err := parseJWT(b64(tt.header) + "." + b64(tt.body) + "." + b64(tt.sig))

@@ -169,10 +169,10 @@ func (s *ResourceServer) addIssuers(o ResourceOptions) (errs []error) {
 		}
 		if len(iss.Name) > 32 || !isName(iss.Name, "._-") {
 			mistake("not a name: %s", finding.Quote(iss.Name))
-		} else if names[iss.Name] {
+		} else if names[strings.ToLower(iss.Name)] {
 			mistake("a second one of this name: %s", finding.Quote(iss.Name))
 		}
-		names[iss.Name] = true
+		names[strings.ToLower(iss.Name)] = true
 		if _, err := ParseURL(iss.URL, o.DangerouslyHTTPOnLoopback); err != nil {
 			mistake("%s: %w", quoteURL(iss.URL), err)
 		}

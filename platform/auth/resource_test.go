@@ -221,7 +221,7 @@ func TestResourceOptions(t *testing.T) {
 	_, err := NewResourceServer(ResourceOptions{
 		Resource: "https://a.example/mcp?x", Audiences: []string{""}, Algorithms: []string{"HS256", "none"}, Scopes: []string{"a b"},
 		Issuers: []Issuer{
-			{Name: "a:b", URL: "https://as.example"}, {Name: "a", URL: "https://as.example"}, {Name: "a", URL: "https://u:p@as.example"},
+			{Name: "a:b", URL: "https://as.example"}, {Name: "a", URL: "https://as.example"}, {Name: "A", URL: "https://u:p@as.example"},
 			{Name: "b", URL: "as.example"}, {Name: "c", URL: "https://c.example/#x", JWKS: "ftp://c.example"},
 		},
 		skew: time.Hour, refresh: time.Second, stale: -1, timeout: time.Hour,

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,12 +105,37 @@ func play(role string) int {
 		}
 		fmt.Println("grandchild", g.Process.Pid)
 		return 0
-	case "owner": // starts a child and is killed
-		p, err := Start(Command{Args: []string{os.Args[0]}, Env: []string{"CHILD_ROLE=polite"}})
-		if err != nil {
+	case "family": // deaf to everything, as its grandchild is, and none inherits a descriptor
+		signal.Ignore(syscall.SIGTERM, syscall.SIGIO, syscall.SIGHUP)
+		g := exec.Command("/bin/sh", "-c", `trap "" TERM IO HUP; "$0" & wait; exec sleep 3600`, os.Args[0])
+		g.Env = append(os.Environ(), "CHILD_ROLE=deaf")
+		pids, _ := g.StdoutPipe() // not that of the family: it does not end it by EPIPE
+		for fd := 10; fd < 256; fd++ {
+			syscall.CloseOnExec(fd)
+		}
+		if g.Start() != nil {
 			return 1
 		}
-		fmt.Println("child", p.group.pgid)
+		bufio.NewReader(pids).ReadString('\n') // the grandchild is ready
+		fmt.Println("leader", os.Getpid())
+		time.Sleep(time.Hour)
+	case "owner": // starts a child from a thread that ends, and is killed
+		var p *Process
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			runtime.LockOSThread() // and never unlocks it: the thread ends with the goroutine
+			p, _ = Start(Command{Args: []string{os.Args[0]}, Env: []string{"CHILD_ROLE=family"}})
+		})
+		wg.Wait()
+		if p == nil {
+			return 1
+		}
+		leader, _ := bufio.NewReader(p.Stdout).ReadString('\n')
+		for range 20 {
+			wg.Go(runtime.LockOSThread)
+		}
+		wg.Wait()
+		fmt.Print(leader)
 		select {}
 	}
 	return 99
@@ -298,23 +324,54 @@ func TestOutputAfterPause(t *testing.T) {
 	}
 }
 
-func TestChildDiesWithOwner(t *testing.T) {
-	if _, err := os.Stat("/proc/self/stat"); err != nil {
-		t.Skip("needs Linux's parent-death signal")
+// TestGroupDiesWithOwner kills an owner, time and again. Its child, a shell and that one's child end, which hear
+// neither the end of their input nor another signal.
+func TestGroupDiesWithOwner(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("elsewhere a child gets the end of its input")
 	}
-	owner := exec.Command(os.Args[0])
-	owner.Env = append(os.Environ(), "CHILD_ROLE=owner")
-	out, err := owner.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
+	for range 10 {
+		owner := exec.Command(os.Args[0])
+		owner.Env = append(os.Environ(), "CHILD_ROLE=owner")
+		out, err := owner.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := owner.Start(); err != nil {
+			t.Fatal(err)
+		}
+		leader := strings.Fields(line(t, out))[1]
+		group := func() (n int) {
+			stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+			for _, name := range stats {
+				b, _ := os.ReadFile(name)
+				_, after, _ := strings.Cut(string(b), ") ")
+				if f := strings.Fields(after); len(f) > 2 && f[2] == leader && f[0] != "Z" {
+					n++
+				}
+			}
+			return n
+		}
+		if n := group(); n != 3 {
+			t.Errorf("%d processes before the owner's end, want 3", n)
+		}
+		owner.Process.Kill()
+		owner.Wait()
+		waittest.Until(t, "no process of the group is left", func() bool { return group() == 0 })
 	}
-	if err := owner.Start(); err != nil {
-		t.Fatal(err)
+}
+
+// BenchmarkStart is what a child costs, from its start to its end.
+func BenchmarkStart(b *testing.B) {
+	for b.Loop() {
+		p, err := Start(Command{Args: []string{"/bin/true"}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		p.Exit()
+		p.Stdin.Close()
+		p.Stdout.Close()
 	}
-	pid := pidOf(t, line(t, out))
-	owner.Process.Kill()
-	owner.Wait()
-	gone(t, pid)
 }
 
 func TestEnvironment(t *testing.T) {

@@ -4,15 +4,36 @@ package child
 
 import (
 	"errors"
+	"os"
 	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// dieWithParent makes the system end the child when we are killed without a
-// chance to stop it. It is bound to the starting thread: see Process.run.
-func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGTERM }
+// dieWithParent makes the system kill the child when the starting thread ends: see Process.run. It counts for the
+// moment before endWithOwner, and for a system that has no such signals.
+func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
+
+// endWithOwner has the system kill the whole group when this process is gone, however it ended. Both ends of a pipe
+// are here alone, and neither is ever used; the system closes one of them first, and signals the owner of the other,
+// which is the group. No process has to watch, and the child can neither see nor close them.
+func (g *group) endWithOwner() error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	g.ends = [2]*os.File{r, w}
+	for _, f := range g.ends {
+		_, owner := unix.FcntlInt(f.Fd(), unix.F_SETOWN, -g.pgid)
+		_, sig := unix.FcntlInt(f.Fd(), unix.F_SETSIG, int(unix.SIGKILL))
+		flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
+		if owner == nil && sig == nil && err == nil { // else the system has no such signals
+			_, _ = unix.FcntlInt(f.Fd(), unix.F_SETFL, flags|unix.O_ASYNC)
+		}
+	}
+	return nil
+}
 
 // lockThread is not undone: the thread ends with the goroutine, after the child.
 func lockThread() { runtime.LockOSThread() }

@@ -5,6 +5,7 @@
 package child
 
 import (
+	"os"
 	"os/exec"
 	"syscall"
 
@@ -12,7 +13,10 @@ import (
 )
 
 // group is the process group that the child leads.
-type group struct{ pgid int }
+type group struct {
+	pgid int
+	ends [2]*os.File // of the pipe by which the group ends with this process
+}
 
 func startGroup(cmd *exec.Cmd) (group, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -20,13 +24,18 @@ func startGroup(cmd *exec.Cmd) (group, error) {
 	if err := cmd.Start(); err != nil {
 		return group{}, err
 	}
-	return group{cmd.Process.Pid}, nil
+	g := group{pgid: cmd.Process.Pid}
+	if err := g.endWithOwner(); err != nil {
+		reap(cmd, g)
+		return group{}, err
+	}
+	return g, nil
 }
 
 // terminate reports whether there is a point in waiting.
 func (g group) terminate() bool { return unix.Kill(-g.pgid, unix.SIGTERM) == nil }
 func (g group) kill() bool      { return unix.Kill(-g.pgid, unix.SIGKILL) == nil }
-func (g group) close()          {}
+func (g group) close()          { closeAll(g.ends[:]...) }
 
 // reap collects the ended child and ends what is left of its group.
 func reap(cmd *exec.Cmd, g group) Exit {

@@ -151,6 +151,13 @@ func (e *DecidedError) Error() string {
 // Is makes it an ErrDecided.
 func (e *DecidedError) Is(target error) bool { return target == ErrDecided }
 
+// SamePerson reports whether two names of reviewers mean one person. Providers and people write a name now in capitals
+// and now not; who is taken for another one could confirm what he has proposed himself. Everything else that could make
+// one name look like two is no label, and signs nobody in.
+func SamePerson(a, b string) bool {
+	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
+}
+
 // sealed is how an age file begins; nothing that MCP carries does.
 const sealed = "age-encryption.org/v1\n"
 
@@ -165,9 +172,10 @@ func (it *Item) Opened(body []byte) bool { return sha256.Sum256(body) == it.Dige
 // nil. The record of a change goes into the ledger with the change, or neither does;
 // nil: absent.
 type Store interface {
-	// AddHeld stores a new item, unless there are already most items that are held
-	// or released of its server (ErrFull).
-	AddHeld(ctx context.Context, it Item, most int, evidence []byte) error
+	// AddHeld stores a new item, unless there is no room for it (a FullError).
+	AddHeld(ctx context.Context, it Item, room Room, evidence []byte) error
+	// HeldRoom returns what is taken of each share, that of the whole queue first.
+	HeldRoom(ctx context.Context, now time.Time) ([]Taking, error)
 	Searcher
 	// GetHeld returns an item with its Body and its Question. Both, and Hidden, end together.
 	GetHeld(ctx context.Context, id string, now time.Time) (Item, error)
@@ -195,11 +203,10 @@ type Store interface {
 
 // Options are the bounds of a Queue; a zero member is its default.
 type Options struct {
-	Keep      time.Duration    // until an item expires; 24 h
-	remember  time.Duration    // how long a decided or expired item is still listed; 30 days
-	PerServer int              // items held or released; 1,000
-	maxBody   int              // bytes of one item; 32 MiB
-	Now       func() time.Time // nil: time.Now
+	Keep     time.Duration // until an item expires; 24 h
+	remember time.Duration // how long a decided or expired item is still listed; 30 days
+	Room
+	Now func() time.Time // nil: time.Now
 
 	// Evidence returns the ledger's record of an item that comes to be as it is given:
 	// held, released, denied or expired. What cannot be recorded does not happen. nil: nothing
@@ -235,8 +242,11 @@ func New(s Store, o Options) *Queue {
 	if o.PerServer <= 0 {
 		o.PerServer = 1000
 	}
+	if o.Bytes <= 0 {
+		o.Bytes = 2 << 30
+	}
 	if o.maxBody <= 0 {
-		o.maxBody = 32 << 20
+		o.maxBody = int(o.Bytes / 64)
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -281,7 +291,7 @@ func (q *Queue) Hold(ctx context.Context, it Item) error {
 	if it.Hidden = ""; !it.Sealed() {
 		it.Hidden = hiddenIn(it.Body)
 	}
-	return q.store.AddHeld(ctx, it, q.o.PerServer, evidence)
+	return q.store.AddHeld(ctx, it, q.o.Room, evidence)
 }
 
 // sealQuestion encrypts the question. An item is held without it rather than not at all.

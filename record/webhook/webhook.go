@@ -32,11 +32,12 @@ const (
 	SurfaceChanged  Type = "surface.changed"  // items of a server wait, which a model does not see
 	SurfaceRejected Type = "surface.rejected" // a server was refused as a whole
 	SourceBlocked   Type = "source.blocked"   // all results of a text, tool or server are held
+	QueueFull       Type = "queue.full"       // what is to be held next may find no room: it is withheld, and no reviewer can release it
 	Test            Type = "test"             // an operator has asked for it
 )
 
 // Types are those that a receiver can ask for. It gets Test in any case.
-var Types = []Type{ResultHeld, CallHeld, SurfaceChanged, SurfaceRejected, SourceBlocked}
+var Types = []Type{ResultHeld, CallHeld, SurfaceChanged, SurfaceRejected, SourceBlocked, QueueFull}
 
 // A Notice is what a message tells. Members that do not apply are zero.
 type Notice struct {
@@ -47,9 +48,9 @@ type Notice struct {
 	Tool    string // may be third-party text
 	Rule    string // that held the item
 	Code    string // of the finding
-	Bytes   int    // of the held item
-	Scope   string // of the block
-	Waiting int    // items of the server's surface that wait
+	Bytes   int    // of the held item; of QueueFull, of all that wait
+	Scope   string // of the block; of QueueFull, what is full: "queue", "server" or "principal"
+	Waiting int    // items of the server's surface that wait; of QueueFull, held items
 	Until   time.Time
 }
 

@@ -84,6 +84,7 @@ const (
 	Violation          Code = "violation"           // a message that is not acceptable MCP
 	Unsolicited        Code = "unsolicited"         // an answer without a request that waits for it
 	NoRoom             Code = "no-room"             // too much was under way to look at it
+	QueueFull          Code = "queue-full"          // it was to be held, and the queue for review has no room
 	BlobNotInspected   Code = "binary"              // not inspected: a blob that is no text
 	Opaque             Code = "opaque"              // not inspected: echoed, never read
 	ApprovedPage       Code = "approved-page"       // not inspected: the page of an app, in the version that was approved
@@ -152,7 +153,7 @@ var severities = map[Code]Severity{
 	URIHidden: Error, URIDecodes: Error,
 	RefusedName: Error, CaseVariant: Error, Misshapen: Error, TooLong: Error,
 	ForgedProvenance: Error, FenceLookalike: Error, ShapeInvalid: Error, ShapeRepaired: Info, SchemaInvalid: Error, SchemaBroken: Warn, SchemaUnverifiable: Warn, Denied: Info, Unapproved: Warn, Suspected: Warn, Unjudged: Info, Violation: Error,
-	Unsolicited: Warn, NoRoom: Warn, BlobNotInspected: Info, Opaque: Info, ApprovedPage: Info,
+	Unsolicited: Warn, NoRoom: Warn, QueueFull: Warn, BlobNotInspected: Info, Opaque: Info, ApprovedPage: Info,
 	UnknownCharset: Warn, AmbiguousEncoding: Error, EncodingRepaired: Info,
 	NotJSON: Error, TooDeep: Error, TooMany: Error, UnknownContext: Error, UndefinedTerm: Error,
 	MissingMember: Error, UnknownVerdict: Error, UnknownDomain: Error, TypedTag: Error,

@@ -64,6 +64,7 @@ var meanings = map[Code]string{
 	Violation:          "The message is not acceptable MCP.",
 	Unsolicited:        "The server answered a request that no client had made.",
 	NoRoom:             "Too much was under way to inspect the message.",
+	QueueFull:          "It was to wait for a reviewer, and the queue had no room: it was withheld for good.",
 	BlobNotInspected:   "A binary part was delivered without inspection.",
 	Opaque:             "A value that is passed back unread was not inspected.",
 	ApprovedPage:       "The page of an app was not inspected: it is the version that was approved.",
