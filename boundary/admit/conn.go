@@ -161,6 +161,8 @@ func (c *Conn) check(first *wire.Message) error {
 	err = c.server.verifyBy(c.ctx, func(context.Context) (*surface.Surface, error) { return s, collected })
 	if errors.Is(err, ErrRejected) {
 		_ = c.refuse(first, wire.CodeRejected, textRejected)
+	} else if answer := wire.AnswerTo(first.ID, err); answer != nil && c.ctx.Err() == nil {
+		c.r.Message(answer)
 	}
 	if err != nil {
 		return err
