@@ -161,8 +161,6 @@ func (c *Conn) check(first *wire.Message) error {
 	err = c.server.verifyBy(c.ctx, func(context.Context) (*surface.Surface, error) { return s, collected })
 	if errors.Is(err, ErrRejected) {
 		_ = c.refuse(first, wire.CodeRejected, textRejected)
-	} else if answer := wire.AnswerTo(first.ID, err); answer != nil && c.ctx.Err() == nil {
-		c.r.Message(answer)
 	}
 	if err != nil {
 		return err
@@ -389,6 +387,12 @@ type over struct{ reason error }
 func (o over) Error() string { return o.reason.Error() }
 
 func (o over) Is(target error) bool { return errors.Is(o.reason, target) }
+
+// As finds everything else: what the client is told depends on it.
+func (o over) As(target any) bool {
+	_, violation := target.(**wire.Violation)
+	return !violation && errors.As(o.reason, target)
+}
 
 // Cut closes the connection: the client is told that the server is gone.
 func (c *Conn) Cut() { c.drop() }
