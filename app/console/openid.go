@@ -20,6 +20,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
+	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/platform/signin"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -82,7 +83,21 @@ func (p *provider) ask() (*oidc.Provider, error) {
 	asked := make(chan struct{})
 	var known *oidc.Provider
 	var err error
-	go func() { defer close(asked); known, err = oidc.NewProvider(ctx, p.Issuer) }()
+	go func() {
+		defer close(asked)
+		if known, err = oidc.NewProvider(ctx, p.Issuer); err == nil {
+			return
+		}
+		other := auth.IssuerKey(p.Issuer) // which is the same issuer
+		if other == p.Issuer {
+			other += "/"
+		}
+		if auth.IssuerKey(other) == auth.IssuerKey(p.Issuer) {
+			if again, unfit := oidc.NewProvider(ctx, other); unfit == nil {
+				known, err = again, nil
+			}
+		}
+	}()
 	select {
 	case <-asked:
 	case <-time.After(10 * time.Second):
@@ -218,9 +233,12 @@ func (p *provider) claims(ctx context.Context, of *oidc.Provider, code string, l
 	if !ok {
 		return s, errors.New("the answer has no id_token")
 	}
-	id, err := of.Verifier(&oidc.Config{ClientID: p.ClientID}).Verify(ctx, raw)
+	id, err := of.Verifier(&oidc.Config{ClientID: p.ClientID, SkipIssuerCheck: true}).Verify(ctx, raw)
 	if err != nil {
 		return s, fmt.Errorf("check the id_token: %w", err)
+	}
+	if auth.IssuerKey(id.Issuer) != auth.IssuerKey(p.Issuer) {
+		return s, errors.New("the id_token is of another issuer")
 	}
 	if subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(login.derive("nonce"))) != 1 {
 		return s, errors.New("the nonce of the id_token is another one")
