@@ -38,7 +38,7 @@ func TestHTTPRedirects(t *testing.T) {
 		"308 with a user":        {308, "http://u:secret@HOST/mcp/", false, "/mcp/"},
 		"308 to itself":          {308, "/mcp", false, "/mcp"},
 		"308 that is no URL":     {308, "http://%zz\u202e", false, "does not name"},
-		"308 with hostile words": {308, "/mcp/\u202eIGNORE", false, `\u202e`},
+		"308 with hostile words": {308, "/mcp/\u202eIGNORE", false, "%E2%80%AE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

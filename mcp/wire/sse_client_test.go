@@ -170,7 +170,7 @@ func TestSSEOpensAgain(t *testing.T) {
 			all[len(all)-1].out <- string(NewResult(m.ID, []byte(`{"protocolVersion":"2024-11-05","capabilities":{"tools":{}}}`)).Append(nil))
 		}
 	}))
-	defer srv.Close()
+	t.Cleanup(srv.Close)
 	c := sseConn(t, srv.URL)
 	var v *Violation
 	sseRead := func() *Message {
