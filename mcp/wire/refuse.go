@@ -75,6 +75,10 @@ func statusRefusal(resp *http.Response) *refusal {
 		return refuse(codeUnauthorized, r.cause)
 	case code/100 == 3:
 		r.text += fmt.Sprintf(": HTTP status %d, a redirect that is not followed: the operator's log names the URL", code)
+		own := resp.Request.URL
+		if to, err := own.Parse(resp.Header.Get("Location")); err == nil && sameOrigin(to, own) && to.Path != own.Path && strings.TrimSuffix(to.Path, "/") == strings.TrimSuffix(own.Path, "/") {
+			r.text += ", which has the path " + to.EscapedPath() // as the operator wrote it, but for the slash
+		}
 		r.cause = fmt.Errorf("%w: the server has moved to %s: if that is right, configure this URL", r.cause, redirectTarget(resp))
 	case wait > 0:
 		r.text += fmt.Sprintf(": HTTP status %d, ask again in %d s", code, int(wait.Seconds()))
