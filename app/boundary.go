@@ -203,7 +203,7 @@ func (b *boundary) treatment(all *rules.Rules, s *rules.Server, log *slog.Logger
 	r := s.Rule("")
 	cfg := gateway.Config{Name: s.Name, Key: install.FenceOf(b.ring), Sink: b.sink, Flag: b.flag, RequireEvidence: b.requires, Log: log, Memory: b.memory, Schemas: &b.schemas, Captures: b.captures,
 		Profile: r.Profile, ControlTokens: r.ControlTokens, Frame: r.Frame, LLM: r.LLM, Framing: r.Framing, MaxChars: r.MaxChars, Timeout: r.Timeout, Validation: r.Validation,
-		Tokens: all.Tokens, Tools: s.Rule, Rules: s.Rules, Policy: b.policyOf(""), Classifiers: b.classifiers(s.Name), DangerouslyAllowSampling: s.DangerouslyAllowSampling}
+		Tokens: all.Tokens, Tools: s.Rule, Rules: s.Rules, Policy: b.policyOf(""), Classifiers: b.classifiers(s.Name), DangerouslyAllowSampling: s.DangerouslyAllowSampling, Repeat: s.Command == nil}
 	if b.queue != nil && s.Command == nil { // a process that is started for a session knows no task of another one
 		cfg.Tasks = b.store
 	}

@@ -85,7 +85,7 @@ servers:
 	for _, tc := range []struct {
 		token, path, want string
 	}{
-		{alice, "/mcp", "[one_echo two_echo]"}, {bob, "/mcp", "[two_echo]"}, {alice, "/mcp/one", "[echo]"}, {bob, "/mcp/one", ""}, {"x", "/mcp/two", ""},
+		{alice, "/mcp", "[one_echo two_echo]"}, {alice, "/mcp/", "[one_echo two_echo]"}, {alice, "/mcp/one/", "[echo]"}, {bob, "/mcp/one/", ""}, {bob, "/mcp", "[two_echo]"}, {alice, "/mcp/one", "[echo]"}, {bob, "/mcp/one", ""}, {"x", "/mcp/two", ""},
 	} {
 		for _, version := range []string{"2025-11-25", "2026-07-28"} {
 			s, err := g.Connect(tc.path, tc.token, version)

@@ -258,14 +258,15 @@ func asCaller(r *http.Request, said string) (*http.Request, bool) {
 // servePeer serves a request that another replica has sent. That one has authenticated it, and counted it
 // against the limits. What the principal may do is decided by the rules that are in force here.
 func (b *Gateway) servePeer(w http.ResponseWriter, r *http.Request) {
-	name, named := strings.CutPrefix(r.URL.Path, "/mcp/")
+	path := strings.TrimSuffix(r.URL.Path, "/")
+	name, named := strings.CutPrefix(path, "/mcp/")
 	front, may := b.union, true
 	if named {
 		b.mu.Lock()
 		front = b.fronts[name]
 		b.mu.Unlock()
 		may = front != nil && b.may(sessionOwner(r))(name)
-	} else if r.URL.Path != "/mcp" {
+	} else if path != "/mcp" {
 		may = false
 	}
 	if _, known := auth.FromContext(r.Context()); !may || known != b.rules.Load().Auth.Set() {

@@ -21,11 +21,14 @@ func (b *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (b *Gateway) routes(r *rules.Rules, g *entrance, plugged http.Handler, pages *console.Console) http.Handler {
 	known := http.NewServeMux() // for those who may come in
 	known.Handle("/mcp", b.union)
+	known.Handle("/mcp/{$}", b.union)
 	known.HandleFunc("/mcp/", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "no server of this name is served here", http.StatusNotFound)
 	})
 	for _, s := range r.Servers {
-		known.Handle("/mcp/"+s.Name, allowed(g.who, s.Scopes, b.fronts[s.Name]))
+		front := allowed(g.who, s.Scopes, b.fronts[s.Name])
+		known.Handle("/mcp/"+s.Name, front)
+		known.Handle("/mcp/"+s.Name+"/{$}", front)
 	}
 	if r.Telemetry.Metrics {
 		known.Handle("GET /metrics", ownScope(g.who, scopeMetrics, b.meter.Handler()))

@@ -20,6 +20,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
+	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/platform/signin"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -82,7 +83,21 @@ func (p *provider) ask() (*oidc.Provider, error) {
 	asked := make(chan struct{})
 	var known *oidc.Provider
 	var err error
-	go func() { defer close(asked); known, err = oidc.NewProvider(ctx, p.Issuer) }()
+	go func() {
+		defer close(asked)
+		if known, err = oidc.NewProvider(ctx, p.Issuer); err == nil {
+			return
+		}
+		other := auth.IssuerKey(p.Issuer) // which is the same issuer
+		if other == p.Issuer {
+			other += "/"
+		}
+		if auth.IssuerKey(other) == auth.IssuerKey(p.Issuer) {
+			if again, unfit := oidc.NewProvider(ctx, other); unfit == nil {
+				known, err = again, nil
+			}
+		}
+	}()
 	select {
 	case <-asked:
 	case <-time.After(10 * time.Second):
@@ -223,7 +238,7 @@ func (p *provider) claims(ctx context.Context, of *oidc.Provider, code string, l
 	if !ok {
 		return s, errors.New("the answer has no id_token")
 	}
-	id, err := of.Verifier(&oidc.Config{ClientID: p.ClientID}).Verify(ctx, raw)
+	id, err := of.Verifier(&oidc.Config{ClientID: p.ClientID, SkipIssuerCheck: true}).Verify(ctx, raw)
 	if err != nil {
 		return s, fmt.Errorf("check the id_token: %w", err)
 	}
@@ -242,12 +257,14 @@ func (p *provider) claims(ctx context.Context, of *oidc.Provider, code string, l
 // skew is how far the clocks of the provider and of this program may differ. The library allows as much for nbf.
 const skew = 5 * time.Minute
 
-// check is what OpenID Connect Core 3.1.3.7 asks for beside the issuer, the signature, the audience and the end, which
-// the library has checked.
+// check is what OpenID Connect Core 3.1.3.7 asks for beside the signature, the audience and the end, which the library
+// has checked.
 func (p *provider) check(id *oidc.IDToken, all map[string]any, login pending, now time.Time) error {
 	azp, there := all["azp"]
 	began, _ := login.began()
 	switch {
+	case auth.IssuerKey(id.Issuer) != auth.IssuerKey(p.Issuer):
+		return errors.New("the id_token is of another issuer")
 	case subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(login.derive("nonce"))) != 1:
 		return errors.New("the nonce of the id_token is another one")
 	case there && azp != p.ClientID:

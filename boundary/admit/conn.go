@@ -388,6 +388,12 @@ func (o over) Error() string { return o.reason.Error() }
 
 func (o over) Is(target error) bool { return errors.Is(o.reason, target) }
 
+// As finds everything else: what the client is told depends on it.
+func (o over) As(target any) bool {
+	_, violation := target.(**wire.Violation)
+	return !violation && errors.As(o.reason, target)
+}
+
 // Cut closes the connection: the client is told that the server is gone.
 func (c *Conn) Cut() { c.drop() }
 

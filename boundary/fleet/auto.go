@@ -45,9 +45,10 @@ type undecided struct {
 
 	mu      sync.Mutex
 	conn    wire.Conn
-	old     bool // conn speaks the old transport
-	decided bool // nothing more is to be learned
-	refused bool // the server has refused server/discover
+	old     bool  // conn speaks the old transport
+	decided bool  // nothing more is to be learned
+	refused bool  // the server has refused server/discover
+	first   error // why the first transport did not serve
 	shut    bool
 	early   []*wire.Message // requests that have no answer yet
 }
@@ -144,6 +145,7 @@ func (c *undecided) changes(m *wire.Message) bool {
 	}
 	method := c.early[k].Method
 	if method == mcpmsg.Initialize && !c.old && c.second != nil && refusesHTTP(m) {
+		c.first = m.Cause
 		return true
 	}
 	c.early = slices.Delete(c.early, k, k+1)
@@ -156,6 +158,9 @@ func (c *undecided) changes(m *wire.Message) bool {
 	case m.Kind == wire.ErrorResponse && method == mcpmsg.Initialize && (refuses(m) || c.old && m.Local):
 		// A server that was only away for a while is asked anew, too: that costs a request.
 		c.spoken.forget()
+		if told := wire.AnswerTo(m.ID, c.first); told != nil && refusesHTTP(m) { // the operator has not asked for the old transport
+			*m = *told
+		}
 		return false
 	case m.Kind == wire.ErrorResponse:
 		return false

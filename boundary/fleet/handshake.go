@@ -3,100 +3,34 @@
 package fleet
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
 
-// note keeps what a new process will have to be told.
-func (h *handshake) note(out *wire.Message) {
-	switch out.Method {
-	case mcpmsg.Initialize, mcpmsg.SetLevel, mcpmsg.Subscribe, mcpmsg.Unsubscribe:
-	case mcpmsg.Initialized:
-		h.ready = true
-		return
-	default:
-		return
+// Ask implements wire.Greeted.
+func (c *life) Ask(ctx context.Context, method string, params []byte) (*wire.Message, error) {
+	c.asked++
+	id := wire.StringID("pellucid-" + strconv.Itoa(c.asked))
+	if err := c.conn.Write(ctx, wire.NewRequest(id, method, params)); err != nil {
+		return nil, err
 	}
-	if out.Parse() != nil {
-		return
-	}
-	params := bytes.Clone(out.Params.Raw())
-	uri := out.Params.Get("uri").Text()
-	switch out.Method {
-	case mcpmsg.Initialize:
-		*h = handshake{id: out.ID, params: params}
-	case mcpmsg.SetLevel:
-		h.level = params
-	case mcpmsg.Subscribe:
-		if h.watched == nil {
-			h.watched = map[string][]byte{}
-		}
-		if len(h.watched) < maxWatched {
-			h.watched[strings.Clone(uri)] = params
-		}
-	case mcpmsg.Unsubscribe:
-		delete(h.watched, uri)
-	}
+	return c.answer(ctx, id)
 }
 
-// replay brings a new process to where the old one was. It returns what the
-// process has lists of.
-func (c *life) replay(past handshake, watched [][]byte) ([]string, error) {
-	ctx, stop := context.WithTimeout(c.l.ctx, handshakeWait)
-	defer stop()
-	ask := func(n int, method string, params []byte) (wire.ID, error) {
-		id := wire.StringID("pellucid-" + strconv.Itoa(n))
-		return id, c.conn.Write(ctx, wire.NewRequest(id, method, params))
+// Initialized implements wire.Greeted. The revision has to be that of the process before.
+func (c *life) Initialized(ctx context.Context, version string, ready bool) error {
+	if version != c.version {
+		return errChangedVersion
 	}
-	id, err := ask(0, mcpmsg.Initialize, past.params)
-	if err != nil {
-		return nil, err
+	wire.AllowBatches(c.conn, wire.HasBatches(version))
+	if !ready {
+		return nil
 	}
-	m, err := c.answer(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	if m.Kind != wire.Response {
-		return nil, errors.New("fleet: the server would not be initialized again")
-	}
-	if version := m.Result.Get("protocolVersion").Text(); version != past.version {
-		return nil, errChangedVersion
-	}
-	wire.AllowBatches(c.conn, wire.HasBatches(past.version))
-	var capabilities []string
-	for _, kind := range [...]string{"tools", "prompts", "resources"} {
-		if m.Result.Get("capabilities").Get(kind).Exists() {
-			capabilities = append(capabilities, kind)
-		}
-	}
-	if !past.ready {
-		return capabilities, nil
-	}
-	if err := c.conn.Write(ctx, wire.NewRequest(wire.ID{}, mcpmsg.Initialized, nil)); err != nil {
-		return nil, err
-	}
-	again := slices.Clone(watched)
-	methods := slices.Repeat([]string{mcpmsg.Subscribe}, len(watched))
-	if past.level != nil {
-		again, methods = append(again, past.level), append(methods, mcpmsg.SetLevel)
-	}
-	for i, params := range again {
-		id, err := ask(i+1, methods[i], params)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := c.answer(ctx, id); err != nil {
-			return nil, err
-		}
-	}
-	return capabilities, nil
+	return c.conn.Write(ctx, wire.NewRequest(wire.ID{}, mcpmsg.Initialized, nil))
 }
 
 // answer waits until id is answered. Whatever else a process says before it

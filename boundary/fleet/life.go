@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
 
@@ -21,6 +22,8 @@ type life struct {
 	// Of one that takes another's place: what comes waits until the handshake is replayed, and
 	// the other side is told. nil: it is the first.
 	answers chan arrival  // to the handshake
+	version string        // of the one before
+	asked   int           // requests of the handshake
 	done    chan struct{} // closed when it may pass, or the handshake has failed
 	dead    chan struct{} // closed by Ended
 	failed  error         // why it has failed; read once done is closed
@@ -38,34 +41,32 @@ type arrival struct {
 func (c *life) begin() {
 	l := c.l
 	l.mu.Lock()
-	past := l.past
-	past.watched = nil
-	watched := make([][]byte, 0, len(l.past.watched))
-	for _, params := range l.past.watched {
-		watched = append(watched, params)
-	}
+	past := l.past.Clone()
 	l.used = time.Now()
 	again := l.linked
 	l.linked = true
 	l.mu.Unlock()
-	var capabilities []string
+	var changed []string
 	if again {
 		c.answers, c.done, c.dead = make(chan arrival), make(chan struct{}), make(chan struct{})
 		defer close(c.done)
 	}
 	c.conn.Start(c)
 	switch {
-	case past.version != "":
-		if capabilities, c.failed = c.replay(past, watched); c.failed != nil {
+	case past.Version != "":
+		ctx, stop := context.WithTimeout(l.ctx, handshakeWait)
+		defer stop()
+		c.version = past.Version
+		if changed, c.failed = past.Replay(ctx, c); c.failed != nil {
 			c.conn.Close()
 			return
 		}
-	case past.params == nil:
-		capabilities = []string{"tools"}
+	case past.Params == nil:
+		changed = []string{mcpmsg.ToolsChanged}
 	}
 	l.mu.Lock()
 	if !c.ended {
-		l.conn, l.talked = c.conn, l.talked || past.version != ""
+		l.conn, l.talked = c.conn, l.talked || past.Version != ""
 		close(l.settled)
 		c.live = true
 		l.up.connected()
@@ -75,8 +76,8 @@ func (c *life) begin() {
 		c.conn.Close()
 	}
 	if again {
-		for _, kind := range capabilities {
-			l.message(own(wire.NewRequest(wire.ID{}, "notifications/"+kind+"/list_changed", nil)))
+		for _, method := range changed {
+			l.message(own(wire.NewRequest(wire.ID{}, method, nil)))
 		}
 	}
 }

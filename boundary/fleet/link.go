@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -40,7 +39,7 @@ type link struct {
 	settled chan struct{} // closed once it is known whether there is a connection
 	waiting map[wire.ID]bool
 	asked   map[wire.ID]bool // by the server, on this connection
-	past    handshake
+	past    wire.Handshake
 	used    time.Time // when the last message passed, in either direction
 	linked  bool      // a connection was open before
 	resting bool      // not connected: the next request opens a connection
@@ -71,16 +70,6 @@ var (
 	isAway = absence{wire.CodeAbsent, textAbsent}
 	isFull = absence{wire.CodeQueued, textFull}
 )
-
-// handshake is what the link repeats to a new process.
-type handshake struct {
-	id      wire.ID // of initialize, while it is under way
-	params  []byte  // of initialize; nil: absent
-	version string  // that client and server have agreed upon; "" before that
-	ready   bool    // the client has sent notifications/initialized
-	level   []byte  // params of the last logging/setLevel
-	watched map[string][]byte
-}
 
 const (
 	maxAsked   = 1024
@@ -242,10 +231,8 @@ func (l *link) arrive(conn wire.Conn, m *wire.Message) {
 			l.asked[m.ID] = true
 		}
 	case wire.Response:
-		if !m.ID.IsZero() && m.ID == l.past.id {
-			l.past.id = wire.ID{}
-			l.past.version = strings.Clone(m.Result.Get("protocolVersion").Text())
-			wire.AllowBatches(conn, wire.HasBatches(l.past.version))
+		if l.past.Answered(m) {
+			wire.AllowBatches(conn, wire.HasBatches(l.past.Version))
 		}
 	}
 }
@@ -272,8 +259,8 @@ func (l *link) lose(err error) {
 	waiting := l.waiting
 	l.waiting = map[wire.ID]bool{}
 	clear(l.asked)
-	if l.past.version == "" {
-		l.past.params, l.past.id = nil, wire.ID{} // the client will have to begin anew
+	if l.past.Version == "" {
+		l.past = wire.Handshake{} // the client will have to begin anew
 	}
 	l.mu.Unlock()
 	for id := range waiting {
@@ -318,7 +305,7 @@ func (l *link) Write(ctx context.Context, out *wire.Message) error {
 	case !out.Route.Cancels.IsZero():
 		delete(l.waiting, out.Route.Cancels)
 	}
-	l.past.note(out)
+	l.past.Note(out)
 	if out.Method == mcpmsg.Discover {
 		l.probed = true
 	} else {

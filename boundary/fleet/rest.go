@@ -18,7 +18,7 @@ func (l *link) idleSince() (time.Time, bool) {
 
 // idle reports whether nothing is under way on a connection. l.mu is held.
 func (l *link) idle() bool {
-	return l.conn != nil && !l.resting && len(l.waiting) == 0 && len(l.asked) == 0 && l.past.id.IsZero()
+	return l.conn != nil && !l.resting && len(l.waiting) == 0 && len(l.asked) == 0 && !l.past.UnderWay()
 }
 
 // rest implements sleeper: the connection ends, and the next request makes another one.
@@ -87,7 +87,7 @@ func (l *link) sleeps(out *wire.Message) (asleep bool, settled <-chan struct{}) 
 		return false, l.settled
 	}
 	if out.Kind != wire.Request {
-		l.past.note(out)
+		l.past.Note(out)
 		return true, nil
 	}
 	l.rouse()

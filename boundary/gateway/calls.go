@@ -37,6 +37,8 @@ type call struct {
 	watched
 	store    storeTime
 	restored restoring // of its params; set before it is sent
+	params   []byte    // that the server gets, where it may have to get them again; set before it is sent
+	repeated bool      // they were sent before, in a session that the server had forgotten
 
 	revision string // that the request names; "": that of the session
 	born     time.Time

@@ -3,6 +3,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -83,23 +84,43 @@ func (r *relay) request(ctx context.Context, m *wire.Message) error {
 		defer m.Release()
 		return r.toClient(ctx, refused.to(k, nil))
 	}
-	if k.needsTools() {
-		var meta []byte
-		kept, begin := r.calls.holdRequest(k, m, func() bool {
-			if r.surface.current() {
-				return true
-			}
-			meta = contextMeta(m) // now: once m is held, it may be released at any time
-			return false
-		})
-		if begin { // m stays held until the listing that begins here has ended
-			r.askPage("", meta)
-		}
-		if kept {
-			return nil
-		}
+	if r.awaitsTools(k, m) {
+		return nil
 	}
 	return r.forward(ctx, m, k)
+}
+
+// awaitsTools reports whether the request waits until the server has listed its tools. It has m then.
+func (r *relay) awaitsTools(k *call, m *wire.Message) bool {
+	if !k.needsTools() {
+		return false
+	}
+	var meta []byte
+	kept, begin := r.calls.holdRequest(k, m, func() bool {
+		if r.surface.current() {
+			return true
+		}
+		meta = contextMeta(m) // now: once m is held, it may be released at any time
+		return false
+	})
+	if begin { // m stays held until the listing that begins here has ended
+		r.askPage("", meta)
+	}
+	return kept
+}
+
+// repeat sends a request once more, which was not carried out since the server had forgotten the session. What
+// the server lists now decides whether it may be asked.
+func (r *relay) repeat(k *call) {
+	m := wire.NewRequest(wire.IntID(k.n), k.method, k.params)
+	if m.Parse() != nil || !r.calls.reopen(k) {
+		return
+	}
+	r.spawn(func() { // a server that does not read must not hold up the one that reads it
+		if !r.awaitsTools(k, m) {
+			_ = r.forwardHeld(r.life, m, k)
+		}
+	})
 }
 
 // forward sends the client's request under our number. It owns m.
@@ -110,20 +131,13 @@ func (r *relay) forward(ctx context.Context, m *wire.Message, k *call) error {
 	}
 	headers := r.surface.headers(k.tool)
 	route := cloneRoute(mcpmsg.RouteOf(m.Method, m.Params, headers))
-	if k.claim != nil && !agree(&route, k.claim, headers) {
-		m.Release()
-		return r.instead(ctx, k, errMismatch.to(k, nil))
+	if !k.repeated {
+		if out := r.prepare(m, k, headers, &route); out != nil {
+			m.Release()
+			return r.instead(ctx, k, out)
+		}
 	}
-	k.sending(r.surface.label(k.tool))
-	var e strictjson.Edits
-	k.restored = r.restore(m, &e)
-	if err := k.applyEdits(m, &e); err != nil {
-		m.Release()
-		return r.instead(ctx, k, errUnsent.to(k, nil))
-	}
-	if k.restored.tokens > 0 { // a header may repeat an argument
-		route = cloneRoute(mcpmsg.RouteOf(m.Method, m.Params, headers))
-	}
+	m.Recheck = k.params != nil
 	m.ID, m.Alias, m.Claim, m.Route = wire.IntID(k.n), wire.ID{}, nil, route
 	if !r.calls.send(k) { // cancelled, or too late
 		m.Release()
@@ -140,6 +154,26 @@ func (r *relay) forward(ctx context.Context, m *wire.Message, k *call) error {
 		return r.toClient(ctx, errUnsent.to(k, nil))
 	}
 	return ctx.Err()
+}
+
+// prepare makes m what the server gets, or returns the answer to a request that the server does not get.
+func (r *relay) prepare(m *wire.Message, k *call, headers []mcpmsg.ParamHeader, route *wire.Route) *wire.Message {
+	if k.claim != nil && !agree(route, k.claim, headers) {
+		return errMismatch.to(k, nil)
+	}
+	k.sending(r.surface.label(k.tool))
+	var e strictjson.Edits
+	k.restored = r.restore(m, &e)
+	if err := k.applyEdits(m, &e); err != nil {
+		return errUnsent.to(k, nil)
+	}
+	if k.restored.tokens > 0 { // a header may repeat an argument
+		*route = cloneRoute(mcpmsg.RouteOf(m.Method, m.Params, headers))
+	}
+	if r.cfg.Repeat && k.item.Name != "" {
+		k.params = bytes.Clone(m.Body())
+	}
+	return nil
 }
 
 // instead answers a request that the server does not get. Where the client has heard meanwhile that it took too
@@ -160,6 +194,9 @@ func (r *relay) stopped(ctx context.Context, m *wire.Message, k *call) *wire.Mes
 	}
 	if r.mayNotKnow(ctx, k) {
 		return r.refuseUnapproved(m, k)
+	}
+	if k.repeated { // what follows was asked before
+		return nil
 	}
 	if out := r.released(ctx, k); out != nil {
 		return out

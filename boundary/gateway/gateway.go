@@ -63,6 +63,10 @@ type Config struct {
 	inFlight int // requests under way in each direction; 0 = 1,024
 	MaxChars int // ceiling of one text, in code points; 0 = 1,048,576
 
+	// Repeat sends a request for an item again that was not carried out since the server had forgotten the
+	// session: see [wire.Message.Recheck].
+	Repeat bool
+
 	// Finish says that a client which has closed its side still reads, as one that is a script does: the
 	// session ends when all that it has asked for is answered or has taken too long. Else a client that has
 	// closed its side gets what is answered within 2 s.

@@ -248,7 +248,7 @@ func (r *relay) serverGone(err error) {
 		r.end(err)
 	default:
 		r.spawn(func() {
-			r.abandon()
+			r.abandon(err)
 			if r.clientLeft.Load() {
 				err = r.failed()
 			}
@@ -291,7 +291,8 @@ func (r *relay) failed() error {
 }
 
 // abandon tells the client of every request that will never be answered, behind what the server has said.
-func (r *relay) abandon() {
+// why is the end: where that is an answer which was not one, the client is told that.
+func (r *relay) abandon(why error) {
 	ctx, stop := context.WithTimeout(r.life, drainWait)
 	defer stop()
 	select {
@@ -302,7 +303,11 @@ func (r *relay) abandon() {
 	defer r.calls.passed()
 	for _, k := range r.calls.all() {
 		r.lost()
-		if r.front.Write(ctx, errGone.to(k, nil)) != nil {
+		out := errGone.to(k, nil)
+		if told := wire.AnswerTo(k.id, why); told != nil {
+			out = k.addressed(told)
+		}
+		if r.front.Write(ctx, out) != nil {
 			return
 		}
 	}

@@ -69,6 +69,9 @@ func (r *relay) fromServer(ctx context.Context, m *wire.Message) error {
 		r.calls.close(k.n)
 		r.ownPage(ctx, k, m)
 		return nil
+	case m.Local && errors.Is(m.Cause, wire.ErrRenewed) && !k.repeated && k.params != nil:
+		r.repeat(k)
+		return nil
 	}
 	k.heardAnswer(m)
 	p := passage{msg: m, method: k.method, id: k.shown, watched: &k.watched, store: &k.store, restored: k.restored, revision: r.revisionOf(k)}

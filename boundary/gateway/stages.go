@@ -75,6 +75,21 @@ func (c *calls) sent(k *call) (next *wire.Message) {
 	return next
 }
 
+// reopen says that the server has not got the request after all; false if nobody waits for its answer any longer.
+func (c *calls) reopen(k *call) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.up[k.n] != k {
+		return false
+	}
+	if k.cancelled {
+		c.closeLocked(k)
+		return false
+	}
+	k.stage, k.repeated = fresh, true
+	return true
+}
+
 // What becomes of a message that follows a request.
 type following uint8
 

@@ -112,6 +112,31 @@ func (d *delivery) end(err error) {
 	d.settle()
 }
 
+// announceWait bounds how long a Receiver that does not read holds up a new session.
+const announceWait = 5 * time.Second
+
+// announce withdraws what a server asked in a session that it has forgotten, and says that its
+// lists may have changed.
+func (d *delivery) announce(live context.Context, voided []ID, changed []string) {
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		for _, id := range voided {
+			d.message(parsed(NewCancellation(id, "the session has ended", false)))
+		}
+		for _, method := range changed {
+			d.message(NewRequest(ID{}, method, nil))
+		}
+	}()
+	t := time.NewTimer(announceWait)
+	defer t.Stop()
+	select {
+	case <-told:
+	case <-t.C:
+	case <-live.Done():
+	}
+}
+
 // acknowledged waits until the upstream has taken a notification, but not for long; late is called
 // where it takes longer than that. live is the context of all that the Conn has under way.
 func acknowledged(ctx, live context.Context, taken <-chan struct{}, wait time.Duration, late func()) error {

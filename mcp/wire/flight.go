@@ -15,32 +15,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// refusal is why a request got no answer: our code and constant text for the
-// other side, the cause for the operator.
-type refusal struct {
-	code  int
-	text  string
-	cause error
-}
-
-var refusalText = map[int]string{
-	codeUnreachable:  "pellucid: the server could not be reached",
-	codeStatus:       "pellucid: the server refused the request",
-	codeBadAnswer:    "pellucid: the server's answer was not acceptable",
-	codeCut:          "pellucid: the server's answer ended early",
-	codeSessionGone:  "pellucid: the server ended the session",
-	codeUnauthorized: "pellucid: the server asked for credentials",
-}
-
-func refuse(code int, cause error) *refusal { return &refusal{code, refusalText[code], cause} }
-
-// local is the error response that tells the sender of the request of the refusal.
-func (r *refusal) local(id ID) *Message {
-	m := parsed(NewError(id, fmt.Appendf(nil, `{"code":%d,"message":%q}`, r.code, r.text)))
-	m.Local, m.Cause = true, r.cause
-	return m
-}
-
 // fly takes a request to its answer, whatever that be.
 func (c *HTTP) fly(ctx context.Context, f *flight, m *Message) {
 	defer m.Release()
@@ -51,26 +25,30 @@ func (c *HTTP) fly(ctx context.Context, f *flight, m *Message) {
 	if answered || cancelled {
 		return
 	}
-	if cause := context.Cause(ctx); errors.Is(cause, ErrSessionGone) {
-		r = refuse(codeSessionGone, ErrSessionGone)
-	} else if cause != nil {
+	if context.Cause(ctx) != nil {
 		return // Close: no answer is wanted any more
 	}
 	if r == nil {
 		r = refuse(codeCut, errors.New("wire: no answer in the stream"))
 	}
-	c.notice("a request got no answer: %v", r.cause)
+	if r.cause != ErrRenewed { // which the notice of the new session has told
+		c.notice("a request got no answer: %v", r.cause)
+	}
 	c.to.message(r.local(f.id))
 }
 
 // tell posts a notification or a response.
 func (c *HTTP) tell(m *Message) {
 	defer m.Release()
+	_ = c.awaitSession(c.live)
 	resp, r := c.send(c.live, m)
 	if r == nil {
 		defer resp.Body.Close()
 		if resp.StatusCode/100 != 2 {
-			r = c.statusRefusal(resp)
+			r = statusRefusal(resp)
+		}
+		if m.Method == methodInitialized && isGone(resp) { // else it is for the next request to find out
+			r = c.renew(c.live, sessionOf(resp))
 		}
 	}
 	if r != nil {
@@ -87,11 +65,10 @@ func (c *HTTP) tell(m *Message) {
 }
 
 func (c *HTTP) send(ctx context.Context, m *Message) (*http.Response, *refusal) {
-	resp, err := c.do(ctx, http.MethodPost, c.postHeader(m), m.Append(make([]byte, 0, m.Len())))
-	if err != nil {
-		return nil, doRefusal(err)
-	}
-	return resp, nil
+	body := m.Append(make([]byte, 0, m.Len()))
+	return c.opt.patient(ctx, m.greets(), func() (*http.Response, error) {
+		return c.do(ctx, http.MethodPost, c.postHeader(m), body)
+	})
 }
 
 // doRefusal tells apart an upstream that was never reached from one that broke off.
@@ -102,14 +79,53 @@ func doRefusal(err error) *refusal {
 	return refuse(codeCut, errors.New("wire: no response: "+quoteError(err)))
 }
 
+// post takes a request to its answer, in a new session where the server has forgotten ours.
 func (c *HTTP) post(ctx context.Context, f *flight, m *Message) *refusal {
+	if r := c.awaitSession(ctx); r != nil {
+		return r
+	}
 	resp, r := c.send(ctx, m)
 	if r != nil {
 		return r
 	}
+	said, named := c.failure(f, resp)
+	if !c.isForgotten(ctx, m, resp, said != nil && named) {
+		return c.read(ctx, f, m, resp, said)
+	}
+	said.Release()
+	resp.Body.Close()
+	if r := c.renew(ctx, sessionOf(resp)); r != nil {
+		return r
+	}
+	if m.Recheck {
+		return refuse(codeSessionGone, ErrRenewed)
+	}
+	if c.isCancelled(f) {
+		return nil
+	}
+	return c.exchange(ctx, f, m)
+}
+
+// exchange takes a request to its answer.
+func (c *HTTP) exchange(ctx context.Context, f *flight, m *Message) *refusal {
+	resp, r := c.send(ctx, m)
+	if r != nil {
+		return r
+	}
+	said, _ := c.failure(f, resp)
+	return c.read(ctx, f, m, resp, said)
+}
+
+// read handles a response. said is the error that came with a status of failure.
+func (c *HTTP) read(ctx context.Context, f *flight, m *Message, resp *http.Response, said *Message) *refusal {
 	defer resp.Body.Close()
-	if resp.StatusCode/100 != 2 {
-		return c.failed(f, resp)
+	switch {
+	case said != nil && !isGone(resp):
+		c.answer(said)
+		return nil
+	case resp.StatusCode/100 != 2:
+		said.Release()
+		return statusRefusal(resp)
 	}
 	if r := c.welcome(f, resp); r != nil {
 		return r
@@ -159,43 +175,28 @@ func (c *HTTP) welcome(f *flight, resp *http.Response) *refusal {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.session, c.posts = s, nil
+	c.session, c.posts = s, [2]http.Header{}
 	return nil
 }
 
-// failed handles a status of failure. A modern server says what is wrong in a
-// JSON-RPC error; a legacy one whose session is lost says 404.
-func (c *HTTP) failed(f *flight, resp *http.Response) *refusal {
-	if resp.StatusCode == http.StatusNotFound && resp.Request.Header.Get(headerSession) != "" {
-		c.lose()
-		return refuse(codeSessionGone, ErrSessionGone)
+// failure is the JSON-RPC error that came with a status of failure, as the answer to the
+// request. named means that it bears the request's id.
+func (c *HTTP) failure(f *flight, resp *http.Response) (said *Message, named bool) {
+	if resp.StatusCode/100 == 2 || mediaType(resp) != "application/json" {
+		return nil, false
 	}
-	if mediaType(resp) == "application/json" {
-		if b, err := c.body(resp); err == nil {
-			m, err := Decode(b.Bytes(), c.opt.Limits)
-			if err == nil && m.Kind == ErrorResponse && (m.ID.IsZero() || m.ID == f.id) {
-				m.ID, m.buf, m.Whole, m.Cause = f.id, b, true, StatusError(resp.StatusCode)
-				c.answer(m)
-				return nil
-			}
-			b.Release()
-		}
+	b, err := c.body(resp)
+	if err != nil {
+		return nil, false
 	}
-	return c.statusRefusal(resp)
-}
-
-func (c *HTTP) statusRefusal(resp *http.Response) *refusal {
-	switch code := resp.StatusCode; {
-	case code == http.StatusNotFound && resp.Request.Header.Get(headerSession) != "":
-		c.lose()
-		return refuse(codeSessionGone, ErrSessionGone)
-	case code == http.StatusUnauthorized || code == http.StatusForbidden:
-		return refuse(codeUnauthorized, StatusError(code))
-	case code/100 == 3:
-		return refuse(codeStatus, fmt.Errorf("wire: HTTP status %d: redirects are not followed", code))
-	default:
-		return refuse(codeStatus, StatusError(code))
+	m, err := Decode(b.Bytes(), c.opt.Limits)
+	if err != nil || m.Kind != ErrorResponse || !m.ID.IsZero() && m.ID != f.id {
+		b.Release()
+		return nil, false
 	}
+	named = !m.ID.IsZero()
+	m.ID, m.buf, m.Whole, m.Cause = f.id, b, true, StatusError(resp.StatusCode)
+	return m, named
 }
 
 // whole handles an answer that is one JSON body.
@@ -228,23 +229,39 @@ func violationRefusal(err error) *refusal {
 
 // answer delivers a message; a response settles the flight that it belongs to.
 func (c *HTTP) answer(m *Message) {
-	if m.Kind == Response || m.Kind == ErrorResponse {
-		c.mu.Lock()
-		f := c.flights[m.ID]
-		if f != nil {
-			f.answered = true
-			delete(c.flights, m.ID) // the id is free, though the stream may still end
+	c.mu.Lock()
+	var f *flight
+	switch {
+	case m.answers():
+		if f = c.flights[m.ID]; f == nil {
+			break
 		}
-		if f != nil && f.method == methodInitialize && m.Kind == Response {
+		f.answered = true
+		delete(c.flights, m.ID) // the id is free, though the stream may still end
+		if f.method == methodInitialize && m.Kind == Response {
 			if v := m.Result.Get("protocolVersion").Text(); validVersion(v) {
-				c.version, c.posts = strings.Clone(v), nil
+				c.version, c.posts = strings.Clone(v), [2]http.Header{}
 			}
 		}
-		c.mu.Unlock()
+		c.past.Answered(m)
+		c.renewals.unproven = c.renewals.unproven && f.own != nil
+	case m.Kind == Request && len(c.asked) < maxAsked: // what is beyond gets no answer
+		c.asked[m.ID] = true
+	}
+	c.mu.Unlock()
+	if f != nil && f.own != nil {
+		f.own <- m
+		return
 	}
 	if !c.to.message(m) {
 		m.Release()
 	}
+}
+
+func (c *HTTP) isCancelled(f *flight) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return f.cancelled
 }
 
 func (c *HTTP) settled(f *flight) bool {

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/backoff"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -52,6 +53,7 @@ type HTTPOptions struct {
 
 const (
 	maxInFlight      = 256
+	maxAsked         = 1024
 	maxResumes       = 5 // in a row without an event
 	maxHeaderBytes   = 64 << 10
 	defaultAckWait   = 5 * time.Second
@@ -68,8 +70,9 @@ const (
 // sent the modern way. The older HTTP+SSE transport is not spoken.
 //
 // A request that gets no acceptable answer is answered by a Message with
-// Local set; the Conn goes on. Only the loss of a session ends it: after the
-// answers to everything in flight, Ended gets ErrSessionGone.
+// Local set; the Conn goes on. Where the server has forgotten the session, the Conn makes
+// a new one, says so by notifications that every list may have changed, and sends the
+// request again: see [Message.Recheck].
 //
 // Each request has a goroutine, which reads its answer and calls the Receiver; so has the stream
 // on which a legacy server speaks first. Between messages there is no other.
@@ -80,18 +83,19 @@ type HTTP struct {
 	trip http.RoundTripper
 	room chan struct{} // a token for each request in flight
 
-	live context.Context // of all work: ended by Close (ErrClosed) or by the loss of the session
+	live context.Context // of all work: ended by Close (ErrClosed)
 	kill context.CancelCauseFunc
 	work sync.WaitGroup
 
-	mu        sync.Mutex
-	closed    bool
-	lost      bool // the session
-	flights   map[ID]*flight
-	session   string
-	version   string // negotiated by initialize
-	listening bool
-	posts     http.Header // of what a legacy session posts; shared, never changed
+	mu       sync.Mutex
+	closed   bool
+	flights  map[ID]*flight
+	session  string
+	version  string // negotiated by initialize
+	past     Handshake
+	asked    map[ID]bool    // by the server, in this session
+	posts    [2]http.Header // of what a legacy session posts, the second may be sent twice; shared, never changed
+	renewals renewals
 }
 
 // flight is a request on its way to its answer.
@@ -100,7 +104,8 @@ type flight struct {
 	method    string
 	cancel    context.CancelCauseFunc
 	answered  bool
-	cancelled bool // by the other side: its answer is not missed
+	cancelled bool          // by the other side: its answer is not missed
+	own       chan *Message // gets the answer to a request of the Conn itself, instead of the Receiver
 }
 
 var _ Conn = (*HTTP)(nil)
@@ -130,11 +135,13 @@ func NewHTTP(rawURL string, opt HTTPOptions) (*HTTP, error) {
 	}
 	opt.Pool.users.Add(1)
 	c := &HTTP{
-		url: u, opt: opt, trip: opt.trip(),
+		url: u, opt: opt, trip: &redirecting{next: opt.trip()},
 		to:      newDelivery(),
 		room:    make(chan struct{}, maxInFlight),
 		flights: map[ID]*flight{},
+		asked:   map[ID]bool{},
 	}
+	c.renewals.pause = backoff.Waits{First: firstRenewWait, Most: maxRetry}
 	c.live, c.kill = context.WithCancelCause(context.Background())
 	return c, nil
 }
@@ -150,30 +157,41 @@ func (c *HTTP) Write(ctx context.Context, m *Message) error {
 			return nil
 		}
 	}
+	if !c.note(m) {
+		m.Release()
+		return nil
+	}
 	if m.Kind == Request {
 		return c.launch(ctx, m)
 	}
 	acked := make(chan struct{})
 	if !c.begin(func() { defer close(acked); c.tell(m) }) {
-		return c.endError()
+		return ErrClosed
 	}
 	return acknowledged(ctx, c.live, acked, c.opt.ackWait, func() { c.notice("the server takes long to accept a notification") })
 }
 
-func (c *HTTP) endError() error {
+// note keeps what a new session will have to be told. It reports false for an answer to a
+// server that has forgotten what it asked.
+func (c *HTTP) note(m *Message) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
-		return ErrClosed
+	if m.answers() {
+		_, asked := c.asked[m.ID]
+		delete(c.asked, m.ID)
+		return asked
 	}
-	return ErrSessionGone
+	if !modern(m.Route.Version) {
+		c.past.Note(m)
+	}
+	return true
 }
 
-// begin runs f in a goroutine that Close and the loss of the session wait for.
+// begin runs f in a goroutine that Close waits for.
 func (c *HTTP) begin(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || c.lost {
+	if c.closed {
 		return false
 	}
 	c.work.Go(f)
@@ -187,7 +205,7 @@ func (c *HTTP) launch(ctx context.Context, m *Message) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-c.live.Done():
-		return c.endError()
+		return ErrClosed
 	}
 	fctx, cancel := context.WithCancelCause(c.live)
 	f := &flight{id: m.ID, method: m.Method, cancel: cancel}
@@ -204,7 +222,7 @@ func (c *HTTP) launch(ctx context.Context, m *Message) error {
 		c.strike(f)
 		<-c.room
 		cancel(nil)
-		return c.endError()
+		return ErrClosed
 	}
 	return nil
 }
@@ -251,22 +269,6 @@ func (c *HTTP) cancelFlight(m *Message) (done bool) {
 	return false
 }
 
-// lose ends the Conn because the upstream dropped the session. Every flight
-// lands with an error of its own before Ended.
-func (c *HTTP) lose() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.lost || c.closed {
-		return
-	}
-	c.lost = true
-	c.kill(ErrSessionGone)
-	go func() {
-		c.work.Wait()
-		c.to.end(ErrSessionGone)
-	}()
-}
-
 // Close ends every stream, and then asks a legacy server to drop the session. When that is done,
 // within about a second, Ended is called.
 func (c *HTTP) Close() error {
@@ -279,9 +281,6 @@ func (c *HTTP) Close() error {
 	c.kill(ErrClosed)
 	c.to.stop()
 	session := c.session
-	if c.lost {
-		session = ""
-	}
 	go func() {
 		c.work.Wait()
 		if session != "" {
@@ -301,9 +300,8 @@ func (c *HTTP) drop() {
 	}
 }
 
-// do makes one round trip. Redirects are not followed: one would take credentials and
-// messages where the operator did not send them. Nothing else of what an http.Client
-// does is wanted, and it copies every header.
+// do makes one round trip. Nothing of what an http.Client does is wanted, and it copies
+// every header.
 func (c *HTTP) do(ctx context.Context, method string, h http.Header, body []byte) (*http.Response, error) {
 	req := &http.Request{Method: method, URL: c.url, Host: c.url.Host, Header: h,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
@@ -342,18 +340,25 @@ func (c *HTTP) headerLocked(r Route) http.Header {
 	return h
 }
 
-// postHeader is that of a message. A legacy session's is the same for all.
+// postHeader is that of a message. A legacy session's is one of two.
 func (c *HTTP) postHeader(m *Message) http.Header {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	twice := 0
+	if m.repeatable() {
+		twice = 1
+	}
 	same := m.Method != methodInitialize && !validVersion(m.Route.Version) && !modern(c.version)
-	if same && c.posts != nil {
-		return c.posts
+	if same && c.posts[twice] != nil {
+		return c.posts[twice]
 	}
 	h := c.headerLocked(m.Route)
 	if m.Method == methodInitialize {
 		// spec: transports/version-header: sent after initialization only.
 		h.Del(headerSession)
+	}
+	if twice == 1 {
+		h["X-Idempotency-Key"] = []string{} // not sent: net/http repeats the request if a connection that rested ends
 	}
 	h.Set("Content-Type", "application/json")
 	h.Set("Accept", "application/json, text/event-stream")
@@ -361,7 +366,7 @@ func (c *HTTP) postHeader(m *Message) http.Header {
 		setRoute(h, m)
 	}
 	if same {
-		c.posts = h
+		c.posts[twice] = h
 	}
 	return h
 }

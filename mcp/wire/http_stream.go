@@ -99,17 +99,18 @@ func (c *HTTP) resume(ctx context.Context, lastID string, route Route) (*http.Re
 	return nil, resp.StatusCode
 }
 
-// listen opens, once, the stream on which a legacy server may speak first.
+// listen opens, once for a session, the stream on which a legacy server may speak first.
 func (c *HTTP) listen() {
 	c.mu.Lock()
-	first := !c.listening && !c.opt.noListen && !modern(c.version)
-	c.listening = true
+	session, of := c.session, c.renewals.n+1
+	first := c.renewals.listened != of && !c.opt.noListen && !modern(c.version)
+	c.renewals.listened = of
 	c.mu.Unlock()
 	if !first {
 		return
 	}
 	there := make(chan struct{})
-	if !c.begin(func() { c.listenLoop(there) }) {
+	if !c.begin(func() { c.listenLoop(session, of, there) }) {
 		return
 	}
 	// What a server says before it is listened to is lost in many a server: the
@@ -123,19 +124,25 @@ func (c *HTTP) listen() {
 	}
 }
 
-// listenLoop listens; there is closed once the server has answered.
-func (c *HTTP) listenLoop(there chan<- struct{}) {
+// listenLoop listens as long as the session is there; there is closed once the server has answered.
+func (c *HTTP) listenLoop(session string, of int, there chan<- struct{}) {
 	answered := sync.OnceFunc(func() { close(there) })
 	defer answered()
-	lastID, asked := "", time.Duration(0)
+	lastID, asked, opened := "", time.Duration(0), false
 	for tries := 0; tries <= maxResumes; tries++ {
-		if tries > 0 && !c.pause(c.live, tries-1, asked) {
+		if tries > 0 && !c.pause(c.live, tries-1, asked) || c.isOver(of) {
 			return
 		}
 		resp, status := c.resume(c.live, lastID, Route{})
 		answered()
 		switch {
 		case resp != nil:
+			opened = true
+		case opened && status == http.StatusNotFound && session != "":
+			if c.watches() { // else it is for the next request to find out
+				_ = c.renew(c.live, session)
+			}
+			return
 		case status == 0 || status >= http.StatusInternalServerError:
 			continue
 		default:
@@ -153,7 +160,21 @@ func (c *HTTP) listenLoop(there chan<- struct{}) {
 			tries = 0
 		}
 	}
-	if c.live.Err() == nil {
+	if c.live.Err() == nil && !c.isOver(of) {
 		c.notice("the stream for the server's own messages broke too often: it is not opened again")
 	}
+}
+
+// isOver reports whether there is another session than the one with that number.
+func (c *HTTP) isOver(of int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.renewals.n+1 != of
+}
+
+// watches reports whether the client waits to hear of resources.
+func (c *HTTP) watches() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.past.watched) > 0
 }

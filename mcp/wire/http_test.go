@@ -135,7 +135,7 @@ func TestHTTPHostile(t *testing.T) {
 			if m.Kind != ErrorResponse || m.ID != IntID(1) || !m.Local || code != tt.code || m.Cause == nil {
 				t.Errorf("got %s, local %v, cause %v; want code %d", m.Append(nil), m.Local, m.Cause, tt.code)
 			}
-			if got := m.Error.Get("message").Text(); got != refusalText[int(tt.code)] {
+			if got := m.Error.Get("message").Text(); !strings.HasPrefix(got, refusalText[int(tt.code)]) || tt.code != codeStatus && got != refusalText[int(tt.code)] {
 				t.Errorf("message %q", got)
 			}
 			if errors.Is(m.Cause, ErrUnreachable) {
@@ -279,50 +279,6 @@ func TestHTTPResumesAnAnswer(t *testing.T) {
 	}
 	if m := receive(t, c); m.Kind != Response || m.ID != IntID(2) {
 		t.Errorf("second: %s", m.Append(nil))
-	}
-}
-
-func TestHTTPSessionGone(t *testing.T) {
-	t.Parallel()
-	hold := make(chan struct{})
-	defer close(hold)
-	srv := &legacy{post: func(w http.ResponseWriter, r *http.Request, m *Message) {
-		if m.Method == "slow" {
-			select {
-			case <-hold:
-			case <-r.Context().Done():
-			}
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusNotFound)
-		io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`)
-	}}
-	c, _ := upstream(t, srv.ServeHTTP, HTTPOptions{})
-	start(t, c)
-	send(t, c, request(2, "slow"))
-	send(t, c, request(3, "slow"))
-	send(t, c, request(4, "quick"))
-	got := map[ID]bool{}
-	for range 3 {
-		m := receive(t, c)
-		if code, _ := m.Error.Get("code").Int64(); code != codeSessionGone || !errors.Is(m.Cause, ErrSessionGone) {
-			t.Errorf("answer %s, cause %v", m.Append(nil), m.Cause)
-		}
-		got[m.ID] = true
-	}
-	if len(got) != 3 {
-		t.Errorf("answered: %v", got)
-	}
-	if _, err := c.Read(t.Context()); !errors.Is(err, ErrSessionGone) {
-		t.Errorf("Read = %v", err)
-	}
-	if err := c.Write(t.Context(), request(5, "a")); !errors.Is(err, ErrSessionGone) {
-		t.Errorf("Write = %v", err)
-	}
-	c.Close()
-	if srv.seen("DELETE session=s-1 version=2025-06-18 event= mcp-method=") {
-		t.Error("a lost session was deleted")
 	}
 }
 

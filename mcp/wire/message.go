@@ -37,11 +37,16 @@ type Message struct {
 	// on the body, and what differs is refused.
 	Claim *Claim
 
+	// Recheck is set on a request about something that a server lists. Where a transport has
+	// to make a new session it does not send the request again, but answers with ErrRenewed:
+	// who asks looks first at what the server lists now.
+	Recheck bool
+
 	// Local is set on an error response that this program made itself on
 	// behalf of a peer that did not answer: its text is constant and ours.
 	Local bool
-	// Cause is set with Local and says why; it may wrap [ErrUnreachable] or
-	// [ErrSessionGone]. Without Local it is the [StatusError] that came with the peer's
+	// Cause is set with Local and says why; it may wrap [ErrUnreachable],
+	// [ErrSessionGone] or [ErrRenewed]. Without Local it is the [StatusError] that came with the peer's
 	// own error. For the operator: it never goes to the other peer.
 	Cause error
 

@@ -3,6 +3,8 @@
 package wire
 
 import (
+	"context"
+	"errors"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -15,6 +17,46 @@ import (
 type Pool struct {
 	*http.Transport
 	users atomic.Int64
+	// hasty is until when, in nanoseconds, no connection rests: the server has ended one soon after
+	// it had answered, and did not say so. A request on such a connection would be lost, and not
+	// every request may be sent twice.
+	hasty atomic.Int64
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p *Pool) RoundTrip(req *http.Request) (*http.Response, error) {
+	if time.Now().UnixNano() < p.hasty.Load() {
+		p.CloseIdleConnections()
+		once := *req
+		once.Close = true
+		req = &once
+	}
+	return p.Transport.RoundTrip(req)
+}
+
+// observed is a connection of a Pool that sees how soon the server ends it.
+type observed struct {
+	net.Conn
+	pool  *Pool
+	wrote atomic.Int64 // when, in nanoseconds
+}
+
+const (
+	hastyWait = time.Second // too short a rest: servers that let connections rest do so for 5 s and more
+	hastyTime = 10 * time.Minute
+)
+
+func (c *observed) Write(b []byte) (int, error) {
+	c.wrote.Store(time.Now().UnixNano())
+	return c.Conn.Write(b)
+}
+
+func (c *observed) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil && !errors.Is(err, net.ErrClosed) && time.Since(time.Unix(0, c.wrote.Load())) < hastyWait {
+		c.pool.hasty.Store(time.Now().Add(hastyTime).UnixNano())
+	}
+	return n, err
 }
 
 // maxResting is how many connections of a Pool are kept that nothing uses at the moment.
@@ -22,21 +64,30 @@ const maxResting = 64
 
 // NewPool returns a Pool for Conns of the same options.
 func NewPool(opt HTTPOptions) *Pool {
+	p := new(Pool)
+	dial := (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	t := &http.Transport{
-		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := dial(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			return &observed{Conn: conn, pool: p}, nil
+		},
 		TLSClientConfig:        opt.TLS,
 		TLSHandshakeTimeout:    10 * time.Second,
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true, // body undoes it, under a bound
 		MaxIdleConns:           maxResting,
 		MaxIdleConnsPerHost:    maxResting,
-		IdleConnTimeout:        90 * time.Second,
+		IdleConnTimeout:        4 * time.Second, // many servers end a connection after 5
 		MaxResponseHeaderBytes: maxHeaderBytes,
 	}
 	if opt.ProxyFromEnvironment {
 		t.Proxy = http.ProxyFromEnvironment
 	}
-	return &Pool{Transport: t}
+	p.Transport = t
+	return p
 }
 
 // leave ends the use of one Conn.

@@ -10,10 +10,16 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 func sseConn(t *testing.T, url string) ReadConn {
@@ -119,32 +125,94 @@ func TestSSEBad(t *testing.T) {
 	}
 }
 
-// TestSSEEnds: with its stream the Conn ends.
-func TestSSEEnds(t *testing.T) {
+// TestSSEOpensAgain: a stream that has ended takes what was under way with it; the next request
+// opens another one, and repeats the handshake.
+func TestSSEOpensAgain(t *testing.T) {
 	t.Parallel()
-	end := make(chan bool)
+	type stream struct {
+		out chan string
+		end chan bool
+	}
+	var mu sync.Mutex
+	var all []*stream
+	var got []string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost {
-			w.WriteHeader(http.StatusAccepted)
+		mu.Lock()
+		if r.Method == http.MethodGet {
+			s := &stream{make(chan string, 8), make(chan bool)}
+			all = append(all, s)
+			n := len(all)
+			mu.Unlock()
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprintf(w, "event: endpoint\ndata: /post?s=%d\n\ndata: junk\n\n", n)
+			for {
+				w.(http.Flusher).Flush()
+				select {
+				case text := <-s.out:
+					io.WriteString(w, "data: "+text+"\n\n")
+				case <-s.end:
+					return
+				case <-r.Context().Done():
+					return
+				}
+			}
+		}
+		defer mu.Unlock()
+		b, _ := io.ReadAll(r.Body)
+		m, _ := Decode(b, strictjson.Limits{})
+		got = append(got, r.URL.Query().Get("s")+" "+m.Method)
+		if r.URL.Query().Get("s") != strconv.Itoa(len(all)) {
+			w.WriteHeader(http.StatusNotFound)
 			return
 		}
-		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprint(w, "event: endpoint\ndata: /post?s=1\n\n", "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n", "data: junk\n\n")
-		w.(http.Flusher).Flush()
-		<-end
+		w.WriteHeader(http.StatusAccepted)
+		if m.Kind == Request && m.Method != "silent" {
+			all[len(all)-1].out <- string(NewResult(m.ID, []byte(`{"protocolVersion":"2024-11-05","capabilities":{"tools":{}}}`)).Append(nil))
+		}
 	}))
-	defer srv.Close()
+	t.Cleanup(srv.Close)
 	c := sseConn(t, srv.URL)
-	if m := sseRequest(t, c, 1, "ping", `{}`); m.Kind != Response {
-		t.Fatalf("%+v", m)
-	}
 	var v *Violation
-	if _, err := c.Read(context.Background()); !errors.As(err, &v) {
-		t.Errorf("junk: %v", err)
+	sseRead := func() *Message {
+		t.Helper()
+		m, err := c.Read(t.Context())
+		for errors.As(err, &v) {
+			m, err = c.Read(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
 	}
-	close(end)
-	if _, err := c.Read(context.Background()); !errors.Is(err, errStreamEnded) {
-		t.Errorf("%v", err)
+	send(t, c, NewRequest(IntID(1), "initialize", []byte(clientParams)))
+	if m := sseRead(); m.Kind != Response {
+		t.Fatalf("%s", m.Append(nil))
+	}
+	send(t, c, note(methodInitialized))
+	send(t, c, request(2, "silent"))
+	waittest.Until(t, "the request", func() bool { mu.Lock(); defer mu.Unlock(); return slices.Contains(got, "1 silent") })
+	close(all[0].end)
+	if m := sseRead(); m.ID != IntID(2) || !m.Local || !errors.Is(m.Cause, errStreamEnded) {
+		t.Fatalf("%s, %v", m.Append(nil), m.Cause)
+	}
+	for n := range int64(4) {
+		send(t, c, request(10+n, "tools/call"))
+	}
+	changed := 0
+	for answers := 0; answers < 4; {
+		switch m := sseRead(); {
+		case m.Method == "notifications/tools/list_changed" && answers == 0:
+			changed++
+		case m.Kind == Response:
+			answers++
+		default:
+			t.Fatalf("%s, %v", m.Append(nil), m.Cause)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if changed != 1 || len(all) != 2 || got[3] != "2 initialize" || got[4] != "2 "+methodInitialized {
+		t.Errorf("%d changes, %d streams, %q", changed, len(all), got)
 	}
 }
 

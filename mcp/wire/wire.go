@@ -34,8 +34,11 @@ const (
 var (
 	// ErrUnreachable: no connection to the peer could be made (refused, no such host, TLS).
 	ErrUnreachable = errors.New("wire: peer unreachable")
-	// ErrSessionGone: the HTTP upstream no longer knows our session; the Conn has ended.
+	// ErrSessionGone: the upstream does not know our session, and not a new one either.
 	ErrSessionGone = errors.New("wire: session ended by the peer")
+	// ErrRenewed: the upstream had forgotten our session, and has a new one. The request
+	// was not carried out: see [Message.Recheck].
+	ErrRenewed = errors.New("wire: session made anew")
 	// ErrClosed: the Conn was closed on this side.
 	ErrClosed = errors.New("wire: connection closed")
 	// ErrTooLong: a message is longer than the limits allow. A [Violation] is one where
@@ -69,6 +72,7 @@ const (
 	methodUnsubscribe = "resources/unsubscribe"
 	methodCancelled   = "notifications/cancelled"
 	methodListen      = "subscriptions/listen"
+	methodPing        = "ping"
 	keyVersion        = "io.modelcontextprotocol/protocolVersion" // of _meta
 )
 

@@ -54,6 +54,16 @@ func (s *source) discover(ctx context.Context) (uri string, err error) {
 	return uri, err
 }
 
+// IssuerKey is what identifiers of one issuer have in common: with an empty path and with the path "/" they are
+// the same URL (RFC 3986 6.2.3), and many issuers use both.
+func IssuerKey(issuer string) string {
+	bare, slash := strings.CutSuffix(issuer, "/")
+	if _, host, ok := strings.Cut(bare, "://"); slash && ok && host != "" && !strings.ContainsAny(host, "/?#") {
+		return bare
+	}
+	return issuer
+}
+
 // FindMetadata fetches the metadata of the authorization server issuer: RFC 8414 first, then OpenID
 // Connect's in both places where it is found in the wild. The first document that take accepts counts;
 // take must check that it is the issuer's own. loopback allows http on this machine.
@@ -94,7 +104,7 @@ func (s *source) jwksURI(doc []byte) (string, error) {
 	if d.Reset(doc, strictjson.Limits{Bytes: maxDocument, Depth: 16}) != nil {
 		return "", errors.New("the metadata are not JSON")
 	}
-	if d.Root().Get("issuer").Text() != s.issuer {
+	if IssuerKey(d.Root().Get("issuer").Text()) != IssuerKey(s.issuer) {
 		return "", errors.New("the metadata are those of another issuer")
 	}
 	uri := strings.Clone(d.Root().Get("jwks_uri").Text())

@@ -51,8 +51,14 @@ func TestDiscovery(t *testing.T) {
 		{"nothing there", "", nil, 2, "status 404"},
 		{"nothing there, with a path", "/t", nil, 3, "status 404"},
 		{"another issuer's", "", func(as *asServer, iss string) map[string]http.HandlerFunc {
-			return map[string]http.HandlerFunc{oauth: text200(as.metadata(iss + "/")), oidc: text200(as.metadata(iss + "/"))}
+			return map[string]http.HandlerFunc{oauth: text200(as.metadata(iss + "/x")), oidc: text200(as.metadata(iss + "/x"))}
 		}, 2, "another issuer"},
+		{"with the slash of an empty path", "", func(as *asServer, iss string) map[string]http.HandlerFunc {
+			return map[string]http.HandlerFunc{oauth: text200(as.metadata(iss + "/"))}
+		}, 2, ""},
+		{"with the slash of a path", "/t", func(as *asServer, iss string) map[string]http.HandlerFunc {
+			return map[string]http.HandlerFunc{oauth + "/t": text200(as.metadata(iss + "/"))}
+		}, 3, "another issuer"},
 		{"redirect", "", func(as *asServer, iss string) map[string]http.HandlerFunc {
 			return map[string]http.HandlerFunc{oauth: redirectTo("/ok"), oidc: redirectTo("/ok"), "/ok": text200(as.metadata(iss))}
 		}, 2, "status 302"},
@@ -150,6 +156,27 @@ func TestUnreachable(t *testing.T) {
 		_, err := authenticate(s, ed.sign(t, ed.header(), object{"iss": tt.url, "sub": "s", "aud": testResource, "exp": time.Now().Unix() + 60}))
 		if err == nil || errors.Is(err, ErrUnauthenticated) || !strings.Contains(log.String(), tt.want) {
 			t.Errorf("%s: %v; log %q, want %q", name, err, log.String(), tt.want)
+		}
+	}
+}
+
+func TestIssuerKey(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		a, b string
+		same bool
+	}{
+		{"https://a.example", "https://a.example/", true},
+		{"https://a.example:8443/", "https://a.example:8443", true},
+		{"https://a.example/x", "https://a.example/x/", false},
+		{"https://a.example/", "https://a.example//", false},
+		{"https://a.example/", "https://b.example/", false},
+		{"https://a.example?/", "https://a.example?", false},
+		{"https:///", "https://", false},
+		{"/", "", false},
+	} {
+		if got := IssuerKey(tt.a) == IssuerKey(tt.b); got != tt.same {
+			t.Errorf("%q and %q: %v", tt.a, tt.b, got)
 		}
 	}
 }

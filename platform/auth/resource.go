@@ -66,7 +66,7 @@ type Issuer struct {
 	// letters, digits and ". _ -".
 	Name string
 
-	// URL is the issuer identifier, byte for byte as in "iss".
+	// URL is the issuer identifier, as in "iss", but for the slash of an empty path.
 	URL string
 
 	// JWKS is the URL of its keys; "": the one that its metadata names (RFC 8414,
@@ -86,7 +86,7 @@ type ResourceServer struct {
 	audiences   []string
 	algorithms  []jose.SignatureAlgorithm
 	scopes      []string
-	issuers     map[string]*issuer // by URL
+	issuers     map[string]*issuer // by IssuerKey
 	metadata    []byte             // RFC 9728
 	metadataURL string
 	skew        time.Duration
@@ -181,11 +181,11 @@ func (s *ResourceServer) addIssuers(o ResourceOptions) (errs []error) {
 				mistake("%s: %w", quoteURL(iss.JWKS), err)
 			}
 		}
-		if s.issuers[iss.URL] != nil {
+		if s.issuers[IssuerKey(iss.URL)] != nil {
 			mistake("a second one with this URL: %s", quoteURL(iss.URL))
 		}
 		src := &source{client: client, issuer: iss.URL, jwks: iss.JWKS, loopback: o.DangerouslyHTTPOnLoopback}
-		s.issuers[iss.URL] = &issuer{name: iss.Name, untyped: iss.DangerouslyUntyped, keys: &keySet{
+		s.issuers[IssuerKey(iss.URL)] = &issuer{name: iss.Name, untyped: iss.DangerouslyUntyped, keys: &keySet{
 			load:    src.load,
 			now:     func() time.Time { return s.now() },
 			refresh: o.refresh, stale: o.stale, timeout: o.timeout,
@@ -229,7 +229,7 @@ func (s *ResourceServer) verify(ctx context.Context, token string) (Principal, e
 	if !slices.Contains(s.algorithms, h.alg) {
 		return Principal{}, invalid("the token's algorithm is not accepted")
 	}
-	iss := s.issuers[c.iss]
+	iss := s.issuers[IssuerKey(c.iss)]
 	switch {
 	case iss == nil:
 		return Principal{}, invalid("the token's issuer is unknown")
@@ -248,7 +248,7 @@ func (s *ResourceServer) verify(ctx context.Context, token string) (Principal, e
 	if !isSigned(token, h.alg, keys) {
 		return Principal{}, invalid("the token's signature is wrong")
 	}
-	p := Principal{ID: principalID(iss.name, c.sub), Scopes: c.scopes, Source: s.source(c.iss), Until: c.until(s.skew)}
+	p := Principal{ID: principalID(iss.name, c.sub), Scopes: c.scopes, Source: s.source(IssuerKey(c.iss)), Until: c.until(s.skew)}
 	if slices.ContainsFunc(s.scopes, func(scope string) bool { return !p.May(scope) }) {
 		return Principal{}, &refusal{codeScope, "the token lacks a scope of the resource"}
 	}

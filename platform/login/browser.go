@@ -17,6 +17,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/auth"
 )
 
 // callbackPath is where the authorization server sends the browser to.
@@ -160,7 +162,7 @@ func (b *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (b *callback) read(q url.Values) answer {
 	iss := q["iss"]
 	switch {
-	case len(iss) > 1, len(iss) == 1 && iss[0] != b.issuer:
+	case len(iss) > 1, len(iss) == 1 && auth.IssuerKey(iss[0]) != auth.IssuerKey(b.issuer):
 		return answer{err: failed("another authorization server has answered", nil)}
 	case len(iss) == 0 && b.sendsIssuer:
 		return answer{err: failed("the answer does not say which authorization server it is of", nil)}

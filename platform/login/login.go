@@ -172,7 +172,7 @@ func (f *flow) wanted(c challenge, meta *resourceMetadata) []string {
 	if len(list) == 0 {
 		list = slices.Clone(meta.scopes)
 	}
-	if f.Before != nil && f.Before.Issuer == f.as.issuer {
+	if f.Before != nil && auth.IssuerKey(f.Before.Issuer) == auth.IssuerKey(f.as.issuer) {
 		list = append(list, f.Before.Scopes...)
 	}
 	if slices.Contains(f.as.scopes, offlineAccess) {

@@ -50,6 +50,27 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestIssuerWithSlash: the slash of an empty path makes no other issuer, wherever it stands.
+func TestIssuerWithSlash(t *testing.T) {
+	for name, do := range map[string]func(s *site, o *Options){
+		"in the server's metadata": func(s *site, _ *Options) { s.resource["authorization_servers"] = []string{s.URL + "/"} },
+		"in the issuer's metadata": func(s *site, _ *Options) { s.metadata["issuer"] = s.URL + "/" },
+		"in the answer": func(s *site, _ *Options) {
+			s.redirect = func(q url.Values) url.Values { q.Set("iss", s.URL+"/"); return q }
+		},
+		"on the command line": func(s *site, o *Options) { o.Issuer = s.URL + "/" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			var o Options
+			do(s, &o)
+			if l, err := s.login(t, o); err != nil || l.Access != "access-1" {
+				t.Errorf("%v, %v", l, err)
+			}
+		})
+	}
+}
+
 // TestRunDevice: the user decides after a while, and the client waits as it is told.
 func TestRunDevice(t *testing.T) {
 	s := newSite(t)

@@ -223,7 +223,7 @@ type authServer struct {
 func (f *flow) findServer(ctx context.Context, meta *resourceMetadata) (as *authServer, err error) {
 	issuer := meta.issuers[0]
 	if f.Issuer != "" {
-		if !slices.Contains(meta.issuers, f.Issuer) {
+		if !slices.ContainsFunc(meta.issuers, func(s string) bool { return auth.IssuerKey(s) == auth.IssuerKey(f.Issuer) }) {
 			return nil, failed("the server does not name that authorization server", nil)
 		}
 		issuer = f.Issuer
@@ -248,7 +248,7 @@ func parseServer(doc []byte, issuer string, local bool) (*authServer, error) {
 		return nil, errors.New("they are not a JSON object")
 	}
 	root := d.Root()
-	if root.Get("issuer").Text() != issuer {
+	if auth.IssuerKey(root.Get("issuer").Text()) != auth.IssuerKey(issuer) {
 		return nil, errors.New("they are those of another issuer")
 	}
 	as := &authServer{issuer: issuer}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/backoff"
+	"github.com/pellucid-mcp/pellucid/text/finding"
+)
+
+// StatusError is the HTTP status with which an upstream refused a request.
+type StatusError int
+
+func (e StatusError) Error() string { return fmt.Sprintf("wire: HTTP status %d", int(e)) }
+
+// refusal is why a request got no answer: our code and text for the other side, which holds
+// nothing of the upstream's but numbers, and the cause for the operator.
+type refusal struct {
+	code  int
+	text  string
+	cause error
+}
+
+var refusalText = map[int]string{
+	codeUnreachable:  "pellucid: the server could not be reached",
+	codeStatus:       "pellucid: the server refused the request",
+	codeBadAnswer:    "pellucid: the server's answer was not acceptable",
+	codeCut:          "pellucid: the server's answer ended early",
+	codeSessionGone:  "pellucid: the server ended the session",
+	codeUnauthorized: "pellucid: the server asked for credentials",
+}
+
+func refuse(code int, cause error) *refusal { return &refusal{code, refusalText[code], cause} }
+
+func (r *refusal) Error() string { return r.cause.Error() }
+
+// Unwrap returns the cause.
+func (r *refusal) Unwrap() error { return r.cause }
+
+// local is the error response that tells the sender of the request of the refusal.
+func (r *refusal) local(id ID) *Message {
+	m := parsed(NewError(id, fmt.Appendf(nil, `{"code":%d,"message":%q}`, r.code, r.text)))
+	m.Local, m.Cause = true, r
+	return m
+}
+
+// AnswerTo is the error response that tells the sender of a request why the upstream did not
+// answer it, where err wraps the Cause of a Local message; nil: it does not.
+func AnswerTo(id ID, err error) *Message {
+	r, ok := errors.AsType[*refusal](err)
+	if !ok {
+		return nil
+	}
+	return r.local(id)
+}
+
+// statusRefusal is for a status of failure. The number and the time that the server wants to
+// be left alone are told: who asks can do something about them.
+func statusRefusal(resp *http.Response) *refusal {
+	code := resp.StatusCode
+	r := refuse(codeStatus, StatusError(code))
+	switch wait := askedWait(resp); {
+	case isGone(resp):
+		return refuse(codeSessionGone, fmt.Errorf("%w: %w", ErrSessionGone, r.cause))
+	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+		return refuse(codeUnauthorized, r.cause)
+	case code/100 == 3:
+		r.text += fmt.Sprintf(": HTTP status %d, a redirect that is not followed: the operator's log names the URL", code)
+		own := resp.Request.URL
+		if to, err := own.Parse(resp.Header.Get("Location")); err == nil && sameOrigin(to, own) && to.Path != own.Path && strings.TrimSuffix(to.Path, "/") == strings.TrimSuffix(own.Path, "/") {
+			r.text += ", which has the path " + to.EscapedPath() // as the operator wrote it, but for the slash
+		}
+		r.cause = fmt.Errorf("%w: the server has moved to %s: if that is right, configure this URL", r.cause, redirectTarget(resp))
+	case wait > 0:
+		r.text += fmt.Sprintf(": HTTP status %d, ask again in %d s", code, int(wait.Seconds()))
+		r.cause = fmt.Errorf("%w: the server asks to wait %s", r.cause, wait)
+	default:
+		r.text += fmt.Sprintf(": HTTP status %d", code)
+	}
+	return r
+}
+
+// Bounds of how long messages of a handshake wait because the server asks for it.
+const (
+	minAsked  = time.Second
+	maxAsking = 20 * time.Second
+)
+
+// askedWait is how long the server asks to be left alone; 0: it does not.
+func askedWait(resp *http.Response) time.Duration {
+	switch resp.StatusCode {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return backoff.RetryAfter(resp.Header.Get("Retry-After"), time.Now())
+	}
+	return 0
+}
+
+// patient makes a round trip. What belongs to the handshake is sent again where the server asks
+// to be left alone for a while.
+func (o *HTTPOptions) patient(ctx context.Context, greets bool, trip func() (*http.Response, error)) (*http.Response, *refusal) {
+	for waited := time.Duration(0); ; {
+		resp, err := trip()
+		if err != nil {
+			return nil, doRefusal(err)
+		}
+		wait := askedWait(resp)
+		if waited += max(wait, minAsked); wait == 0 || waited > maxAsking || !greets {
+			return resp, nil
+		}
+		resp.Body.Close()
+		if o.Notice != nil {
+			o.Notice(fmt.Sprintf("the server asks to wait %s: HTTP status %d", wait, resp.StatusCode))
+		}
+		if backoff.Sleep(ctx, wait) != nil {
+			return nil, refuse(codeCut, context.Cause(ctx))
+		}
+	}
+}
+
+const maxRedirects = 3
+
+// redirecting follows redirects that keep method and body within one origin: elsewhere they
+// would take credentials and messages where the operator did not send them. A URL that has
+// moved is not asked again.
+type redirecting struct {
+	next http.RoundTripper
+
+	mu       sync.Mutex
+	from, to *url.URL // the last that was followed
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *redirecting) RoundTrip(req *http.Request) (*http.Response, error) {
+	first := req.URL
+	t.mu.Lock()
+	known := t.from != nil && *t.from == *first
+	if known {
+		req = moved(req, t.to)
+	}
+	t.mu.Unlock()
+	for n := 0; ; n++ {
+		resp, err := t.next.RoundTrip(req)
+		if known && err == nil && resp.StatusCode == http.StatusNotFound {
+			t.mu.Lock()
+			t.from = nil // the next request begins where the operator has said
+			t.mu.Unlock()
+		}
+		if err != nil || resp.StatusCode != http.StatusTemporaryRedirect && resp.StatusCode != http.StatusPermanentRedirect {
+			return resp, err
+		}
+		to, err := req.URL.Parse(resp.Header.Get("Location"))
+		if n == maxRedirects || err != nil || resp.Header.Get("Location") == "" || !sameOrigin(to, first) || to.User != nil || req.Body != nil && req.GetBody == nil {
+			return resp, nil
+		}
+		io.CopyN(io.Discard, resp.Body, 4<<10) // so that the connection serves again
+		resp.Body.Close()
+		to.Fragment, to.RawFragment = "", ""
+		req = moved(req, to)
+		if req.Body != nil {
+			if req.Body, err = req.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+		t.mu.Lock()
+		t.from, t.to = first, to
+		t.mu.Unlock()
+	}
+}
+
+// moved is a request for another URL of the same origin.
+func moved(req *http.Request, to *url.URL) *http.Request {
+	out := *req
+	out.URL = to
+	return &out
+}
+
+func sameOrigin(a, b *url.URL) bool {
+	return strings.EqualFold(a.Scheme, b.Scheme) && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b)
+}
+
+func portOf(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
+	}
+	return port
+}
+
+// redirectTarget is where a response sends its reader, for the operator: without a query,
+// which may hold a secret.
+func redirectTarget(resp *http.Response) string {
+	to, err := resp.Request.URL.Parse(resp.Header.Get("Location"))
+	if err != nil || resp.Header.Get("Location") == "" {
+		return "a place that it does not name"
+	}
+	bare := url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path, RawPath: to.RawPath}
+	return finding.Quote(bare.String())
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/backoff"
+)
+
+// renewals are the sessions that an HTTP has made in the place of forgotten ones. The
+// HTTP's lock guards them.
+type renewals struct {
+	running  *renewal
+	n        int
+	last     time.Time
+	pause    backoff.Waits // between sessions that are forgotten soon
+	listened int           // n of the session that is listened to, and 1
+	unproven bool          // the last session has answered nothing yet but its handshake
+	final400 bool          // status 400 does not mean that a session is forgotten: a new one got it too
+}
+
+// renewal is the making of a new session, which all who need one wait for.
+type renewal struct {
+	done    chan struct{}
+	refused *refusal // set before done is closed
+}
+
+const (
+	firstRenewWait = 100 * time.Millisecond
+	steadySession  = time.Minute // how long a session lives that was worth making
+	renewWait      = 30 * time.Second
+)
+
+func sessionOf(resp *http.Response) string { return resp.Request.Header.Get(headerSession) }
+
+// isGone reports whether the server says that it does not know the session.
+//
+// spec: MCP 2025-03-26, transports/session-management
+func isGone(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusNotFound && sessionOf(resp) != ""
+}
+
+// isForgotten reports whether the server has refused a request because it does not know the
+// session, so that the request was not carried out. Many servers say 400 in the place of 404,
+// which may mean the request as well. named: the error bears the request's id.
+func (c *HTTP) isForgotten(ctx context.Context, m *Message, resp *http.Response, named bool) bool {
+	session := sessionOf(resp)
+	if session == "" || resp.StatusCode != http.StatusBadRequest {
+		return isGone(resp)
+	}
+	c.mu.Lock()
+	r := &c.renewals
+	r.final400 = r.final400 || r.unproven && c.session == session
+	final, other := r.final400, c.session != session
+	c.mu.Unlock()
+	if final || other {
+		return !final
+	}
+	if m.repeatable() && !named {
+		return true
+	}
+	ping, refused := c.send(ctx, NewRequest(StringID("pellucid-ping"), methodPing, nil))
+	if refused != nil {
+		return false
+	}
+	ping.Body.Close()
+	return ping.StatusCode == http.StatusNotFound || ping.StatusCode == http.StatusBadRequest
+}
+
+// repeatable reports whether the server may get the message twice: it changes nothing, or
+// nothing more.
+func (m *Message) repeatable() bool {
+	switch m.Method {
+	case methodInitialize, methodInitialized, methodPing, methodSetLevel, methodSubscribe, methodUnsubscribe,
+		"server/discover", "resources/read", "prompts/get", "completion/complete", "tasks/get":
+		return true
+	}
+	return strings.HasSuffix(m.Method, "/list")
+}
+
+// greets reports whether the message is of the handshake, or of the look at what the server
+// lists that follows.
+func (m *Message) greets() bool {
+	return m.Method == methodInitialize || m.Method == methodInitialized || m.Method == "server/discover" || strings.HasSuffix(m.Method, "/list")
+}
+
+// awaitSession waits while a new session is being made.
+func (c *HTTP) awaitSession(ctx context.Context) *refusal {
+	c.mu.Lock()
+	n := c.renewals.running
+	c.mu.Unlock()
+	if n == nil {
+		return nil
+	}
+	return n.wait(ctx)
+}
+
+func (n *renewal) wait(ctx context.Context) *refusal {
+	select {
+	case <-n.done:
+		return n.refused
+	case <-ctx.Done():
+		return refuse(codeSessionGone, context.Cause(ctx))
+	}
+}
+
+// renew makes a new session in the place of old. Requests that find it forgotten at the same
+// time get the same new one.
+func (c *HTTP) renew(ctx context.Context, old string) *refusal {
+	c.mu.Lock()
+	n := c.renewals.running
+	switch {
+	case n != nil:
+	case c.closed:
+		c.mu.Unlock()
+		return refuse(codeSessionGone, ErrClosed)
+	case c.session != old:
+		c.mu.Unlock()
+		return nil
+	default:
+		n = &renewal{done: make(chan struct{})}
+		c.renewals.running = n
+		c.work.Go(func() { c.makeSession(n, old) })
+	}
+	c.mu.Unlock()
+	return n.wait(ctx)
+}
+
+// makeSession runs n: it leads the server to where it was in the session old.
+func (c *HTTP) makeSession(n *renewal, old string) {
+	ctx, stop := context.WithTimeout(c.live, renewWait)
+	defer stop()
+	r := &c.renewals
+	c.mu.Lock()
+	past := c.past.Clone()
+	voided := slices.Collect(maps.Keys(c.asked))
+	clear(c.asked)
+	c.session, c.posts = "", [2]http.Header{}
+	wait := time.Duration(0)
+	if time.Since(r.last) > steadySession {
+		r.pause.Reset()
+	} else {
+		wait = r.pause.Next()
+	}
+	c.mu.Unlock()
+	err := backoff.Sleep(ctx, wait)
+	var changed []string
+	if err == nil {
+		changed, err = past.Replay(ctx, &renewing{c: c, version: past.Version})
+	}
+	c.mu.Lock()
+	r.last = time.Now()
+	if err == nil {
+		r.n++
+		r.unproven = true
+	} else {
+		c.session, c.version = old, past.Version // so that the next request finds it forgotten
+	}
+	c.posts = [2]http.Header{}
+	c.mu.Unlock()
+	if err == nil {
+		c.notice("the server had forgotten the session: it has a new one")
+		c.listen()
+		c.to.announce(c.live, voided, changed)
+	} else if n.refused, _ = errors.AsType[*refusal](err); n.refused == nil {
+		n.refused = refuse(codeSessionGone, fmt.Errorf("%w: %w", ErrSessionGone, err))
+	}
+	c.mu.Lock()
+	r.running = nil
+	c.mu.Unlock()
+	close(n.done)
+}
+
+// renewing is the server that a new session is made with.
+type renewing struct {
+	c       *HTTP
+	version string // of the session before
+	asked   int
+}
+
+var _ Greeted = (*renewing)(nil)
+
+// Ask implements Greeted.
+func (g *renewing) Ask(ctx context.Context, method string, params []byte) (*Message, error) {
+	g.asked++
+	m := NewRequest(StringID("pellucid-"+strconv.Itoa(g.asked)), method, params)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	f := &flight{id: m.ID, method: method, cancel: cancel, own: make(chan *Message, 1)}
+	if !g.c.enlist(f) {
+		return nil, errNotInitialized
+	}
+	defer g.c.strike(f)
+	r := g.c.exchange(ctx, f, m)
+	select {
+	case a := <-f.own:
+		return a, nil
+	default:
+	}
+	if r == nil {
+		r = refuse(codeCut, errors.New("wire: no answer in the stream"))
+	}
+	return nil, r
+}
+
+// Initialized implements Greeted. A server may have learned another revision meanwhile.
+func (g *renewing) Initialized(ctx context.Context, version string, ready bool) error {
+	if version != g.version && !IsLegacy(version) {
+		return errNotInitialized
+	}
+	if !ready {
+		return nil
+	}
+	resp, r := g.c.send(ctx, NewRequest(ID{}, methodInitialized, nil))
+	if r != nil {
+		return r
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return statusRefusal(resp)
+	}
+	return nil
+}
