@@ -128,7 +128,7 @@ func loosened(rule, reason string) string {
 		return rule
 	}
 	switch code := finding.Code(reason); code {
-	case finding.ShapeInvalid, finding.SchemaInvalid, finding.SchemaBroken, finding.SchemaUnverifiable, finding.Misshapen, finding.CaseVariant, finding.Violation,
+	case finding.ShapeInvalid, finding.SchemaInvalid, finding.SchemaBroken, finding.SchemaUnverifiable, finding.NotStructured, finding.Misshapen, finding.CaseVariant, finding.Violation,
 		finding.TooLong, finding.NoRoom, finding.RefusedName, finding.Denied, finding.Unapproved, finding.Suspected, finding.Unjudged, finding.Unsolicited:
 		return "" // not by hold
 	default:

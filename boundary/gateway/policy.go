@@ -89,7 +89,10 @@ func (in *inspection) walkAgain(root strictjson.Value) finding.Code {
 	w.reset()
 	w.text, w.normalises, in.d.Profile = s.mcp, true, scrub.MCP.String()
 	if code := in.validated(in.d.Validation); code != ok { // its notes went with the first walk
-		return code
+		if !in.leftContent {
+			return code
+		}
+		in.noteLeftContent(code)
 	}
 	if code := in.walk(root); code != ok {
 		return code

@@ -395,7 +395,7 @@ func strictest(list []Rule, now time.Time) Rule {
 		if r.MaxChars != 0 && (out.MaxChars == 0 || r.MaxChars < out.MaxChars) {
 			out.MaxChars = r.MaxChars
 		}
-		out.Mode, out.PassUnverifiable = min(out.Mode, r.Mode), out.PassUnverifiable && r.PassUnverifiable
+		out.Mode, out.Strict, out.PassUnverifiable = min(out.Mode, r.Mode), out.Strict || r.Strict, out.PassUnverifiable && r.PassUnverifiable
 		out.Unprivileged, out.Denied = out.Unprivileged && r.Unprivileged, out.Denied && r.Denied
 		out.Capture = out.Capture.and(&r.Capture)
 		for _, code := range r.Hold {

@@ -172,7 +172,6 @@ func compile(src []byte) (e *engine, err error) {
 		return nil, notSchema
 	}
 	e.root, err = c.Compile(base)
-	var reason Reason
 	var load *jsonschema.LoadURLError
 	var scheme *jsonschema.UnsupportedURLSchemeError
 	var pattern *jsonschema.InvalidRegexError
@@ -180,8 +179,6 @@ func compile(src []byte) (e *engine, err error) {
 	switch {
 	case err == nil:
 		return e, e.prepare()
-	case errors.As(err, &reason):
-		return nil, reason
 	case errors.As(err, &load), errors.As(err, &scheme):
 		return nil, remote
 	case errors.As(err, &pattern), schemaError(err, &schema) && badRegex(schema):

@@ -369,10 +369,7 @@ func (e *engine) read(v any) error {
 
 // newPattern reads a pattern, and leaves it to the first match to compile it.
 func (e *engine) newPattern(src string) (jsonschema.Regexp, error) {
-	if e.patterns += len(src); e.patterns > maxPatterns {
-		return nil, tooLarge
-	}
-	if len(src) > maxPattern {
+	if e.patterns += len(src); e.patterns > maxPatterns || len(src) > maxPattern {
 		return nil, badPattern
 	}
 	tree, err := syntax.Parse(src, syntax.Perl)
