@@ -129,7 +129,7 @@ func loosened(rule, reason string) string {
 	}
 	switch code := finding.Code(reason); code {
 	case finding.ShapeInvalid, finding.SchemaInvalid, finding.SchemaBroken, finding.SchemaUnverifiable, finding.NotStructured, finding.Misshapen, finding.CaseVariant, finding.Violation,
-		finding.TooLong, finding.NoRoom, finding.RefusedName, finding.Denied, finding.Unapproved, finding.Suspected, finding.Unjudged, finding.Unsolicited:
+		finding.TooLong, finding.NoRoom, finding.RefusedName, finding.Denied, finding.Held, finding.Unapproved, finding.Suspected, finding.Unjudged, finding.Unsolicited:
 		return "" // not by hold
 	default:
 		if code.Known() {

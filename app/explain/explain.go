@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/audit"
+	"github.com/pellucid-mcp/pellucid/record/captures"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
@@ -42,6 +43,9 @@ type Sources struct {
 	}
 	Approvals interface {
 		List(context.Context, bool) ([]hold.Approval, error)
+	}
+	Captures interface {
+		GetCapture(context.Context, string, time.Time) (captures.Row, error)
 	}
 	Journal func(ledger.ID) (*audit.JournalRow, error)
 	// Pin returns what waits of a tool of a server, for the operator; ok is false where nothing is known.

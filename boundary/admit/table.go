@@ -16,10 +16,11 @@ type table struct {
 	held     map[surface.Key]bool   // nothing of the item may be seen
 	hidden   map[surface.Key]bool   // of held: for its hidden text, whatever becomes of other items
 	out      []string               // templates of held
+	blocked  map[surface.Key]bool   // a person has refused what the server says of it
 }
 
 func newTable() *table {
-	return &table{approved: map[surface.Key]surface.Digest{}, own: map[surface.Key][]byte{}, held: map[surface.Key]bool{}, hidden: map[surface.Key]bool{}}
+	return &table{approved: map[surface.Key]surface.Digest{}, own: map[surface.Key][]byte{}, held: map[surface.Key]bool{}, hidden: map[surface.Key]bool{}, blocked: map[surface.Key]bool{}}
 }
 
 func (t *table) add(it surface.Item) {
@@ -60,6 +61,9 @@ func ofPin(p *surface.Pin, version int64, r surface.Rules) *table {
 	t.version = version
 	for i := range p.Items {
 		it := &p.Items[i]
+		if it.State() == surface.Blocked {
+			t.blocked[it.Key] = true
+		}
 		switch approved, ok := it.Visible(r); {
 		case ok:
 			t.add(approved)

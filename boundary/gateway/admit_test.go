@@ -21,6 +21,7 @@ type allow struct {
 	mu       sync.Mutex
 	approved map[surface.Key]surface.Digest
 	own      map[surface.Key][]byte
+	blocked  map[surface.Key]bool
 	held     map[surface.Key]bool
 	told     []surface.Item
 	hearers  map[*func()]func()
@@ -88,6 +89,12 @@ func (a *allow) Held(k surface.Key) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.held[k]
+}
+
+func (a *allow) Blocked(k surface.Key) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.blocked[k]
 }
 
 func (a *allow) Beyond(uri string, held []string) bool { return surface.Beyond(uri, held, nil) }

@@ -74,12 +74,12 @@ func scoresFor(list []classify.Assessment) (out []hold.Score) {
 	return out
 }
 
-// capture keeps the texts of the call that the message answers, where the rule asks for it. It waits
-// for nothing; delivered is nil where nothing of the message was.
-func (in *inspection) capture(received, delivered []byte) {
+// capture keeps the texts of the call that the message answers, where the rule asks for it, and
+// reports whether it does. It waits for nothing; delivered is nil where nothing of the message was.
+func (in *inspection) capture(received, delivered []byte) bool {
 	c := &in.rule.Capture
 	if in.cfg.Captures == nil || !in.ofTool() || !isToolResult(in.row) && !in.marked || !c.any(in.d.Verdict) {
-		return
+		return false
 	}
 	if !c.Received {
 		received = nil
@@ -88,6 +88,7 @@ func (in *inspection) capture(received, delivered []byte) {
 		delivered = nil
 	}
 	in.cfg.capture(&in.d, in.p.question, received, delivered)
+	return true
 }
 
 // capture gives texts of a call to the keeper, as far as it has room.

@@ -209,7 +209,7 @@ func (r *relay) createdBy(p *passage, task hold.Digest) {
 	if len(tools) == 1 {
 		r.ofTool(p, tools[0])
 	}
-	if p.msg.Kind == wire.Notification && !r.surface.current() && slices.ContainsFunc(tools, func(tool string) bool { return r.surface.label(tool) == frame.Other }) {
+	if p.msg.Kind == wire.Notification && !r.surface.current() && slices.ContainsFunc(tools, func(tool string) bool { return r.surface.label(tool) == unknownTool }) {
 		p.unsure = unlisted // an answer waits for the list
 	}
 	if len(tools) == 1 {

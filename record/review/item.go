@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 	"unicode/utf8"
@@ -47,6 +48,9 @@ func Source(it *hold.Item) string {
 	if it.Tool == "" {
 		return name.Server
 	}
+	if !frame.IsLabel(it.Tool) {
+		name.Tool = "?"
+	}
 	return name.Server + "/" + name.Tool
 }
 
@@ -56,6 +60,15 @@ func code(it *hold.Item) string {
 		return string(it.Code)
 	}
 	return frame.Other
+}
+
+// heldFor is what an item waits for, for a person: the rule of the policy or the classifier
+// that holds it, else the finding and what holds such.
+func heldFor(it *hold.Item) string {
+	if strings.Contains(it.Rule, ":") {
+		return it.Rule
+	}
+	return code(it) + " (" + it.Rule + ")"
 }
 
 // An Item is an item for programs. Body and the messages in Hidden are third-party text.
@@ -158,7 +171,7 @@ func Show(dst io.Writer, p terminal.Palette, it *hold.Item, a Asked) error {
 	row("state", string(it.State))
 	row("tool", Source(it))
 	row("principal", it.Principal)
-	row("held for", code(it)+" ("+it.Rule+")")
+	row("held for", heldFor(it))
 	row("held", terminal.Minute(it.Held)+", until "+terminal.Minute(it.Until))
 	if it.By != "" {
 		row("decided", terminal.Minute(it.Decided)+" by "+it.By)

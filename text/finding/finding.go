@@ -79,6 +79,7 @@ const (
 	SchemaUnverifiable Code = "schema-unverifiable"        // the declared outputSchema cannot be evaluated
 	NotStructured      Code = "structured-content-missing" // the declared outputSchema promises one
 	Denied             Code = "denied"                     // policy forbids it
+	Held               Code = "held"                       // a rule wants a reviewer to look at it
 	Unapproved         Code = "unapproved"                 // not what was approved of what the server says of itself
 	Suspected          Code = "suspected-injection"        // a classifier takes it for an injection
 	Unjudged           Code = "not-judged"                 // a required classifier could not judge it
@@ -152,7 +153,7 @@ var severities = map[Code]Severity{
 	URISyntax: Error, URIScheme: Error, URIHost: Error, URILength: Error,
 	URIHidden: Error, URIDecodes: Error,
 	RefusedName: Error, CaseVariant: Error, Misshapen: Error, TooLong: Error,
-	ForgedProvenance: Error, FenceLookalike: Error, ShapeInvalid: Error, ShapeRepaired: Info, SchemaInvalid: Error, SchemaBroken: Warn, SchemaUnverifiable: Warn, NotStructured: Info, Denied: Info, Unapproved: Warn, Suspected: Warn, Unjudged: Info, Violation: Error,
+	ForgedProvenance: Error, FenceLookalike: Error, ShapeInvalid: Error, ShapeRepaired: Info, SchemaInvalid: Error, SchemaBroken: Warn, SchemaUnverifiable: Warn, NotStructured: Info, Denied: Info, Held: Info, Unapproved: Warn, Suspected: Warn, Unjudged: Info, Violation: Error,
 	Unsolicited: Warn, NoRoom: Warn, BlobNotInspected: Info, Opaque: Info, ApprovedPage: Info,
 	UnknownCharset: Warn, AmbiguousEncoding: Error, EncodingRepaired: Info,
 	NotJSON: Error, TooDeep: Error, TooMany: Error, UnknownContext: Error, UndefinedTerm: Error,
