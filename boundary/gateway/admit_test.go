@@ -191,6 +191,16 @@ func TestAdmitCalls(t *testing.T) {
 		if text := got.text("result", "content", 0, "text"); string(got["id"]) != "1" || !strings.HasPrefix(text, "[pellucid holds this tool until a person has looked at it; evidence ") {
 			t.Errorf("%s", got)
 		}
+		a.mu.Lock()
+		a.blocked = map[surface.Key]bool{{Kind: surface.Tool, Name: "new"}: true}
+		a.mu.Unlock()
+		call("5", "new")
+		if got := parse(t, r.client.next()); !strings.HasPrefix(got.text("result", "content", 0, "text"), placeholderBlocked) {
+			t.Errorf("blocked: %s", got)
+		}
+		a.mu.Lock()
+		a.blocked = nil
+		a.mu.Unlock()
 		call("2", "look")
 		if got := r.result(r.awaits("tools/call"), `{"content":[{"type":"text","text":"seen"}]}`); !strings.Contains(got.text("result", "content", 0, "text"), "seen") {
 			t.Errorf("%s", got)
@@ -214,7 +224,7 @@ func TestAdmitCalls(t *testing.T) {
 				}
 			}
 		}
-		if !slices.Equal(tools, []string{"read", "other"}) { // of a tool that was never approved the name is no label
+		if !slices.Equal(tools, []string{"read", unknownTool, unknownTool}) { // of a tool that was never approved the name is no label
 			t.Errorf("calls of %q were refused", tools)
 		}
 	}

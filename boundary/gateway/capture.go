@@ -12,7 +12,8 @@ import (
 )
 
 // Capture says which texts of a tool's calls are kept for a reviewer. Its zero value keeps none.
-// Arguments are kept with a result that is held; all three of calls with a verdict in Of.
+// Arguments are kept with a result that is held; all three of calls with a verdict in Of, and of
+// those whose result a schema refuses, since no reviewer can find that in the queue.
 type Capture struct {
 	Arguments, Received, Delivered bool
 	Of                             []Verdict
@@ -78,7 +79,8 @@ func scoresFor(list []classify.Assessment) (out []hold.Score) {
 // reports whether it does. It waits for nothing; delivered is nil where nothing of the message was.
 func (in *inspection) capture(received, delivered []byte) bool {
 	c := &in.rule.Capture
-	if in.cfg.Captures == nil || !in.ofTool() || !isToolResult(in.row) && !in.marked || !c.any(in.d.Verdict) {
+	refused := (in.unreleasable || in.leftContent) && (c.Arguments || c.Received)
+	if in.cfg.Captures == nil || !in.ofTool() || !isToolResult(in.row) && !in.marked || !c.any(in.d.Verdict) && !refused {
 		return false
 	}
 	if !c.Received {

@@ -109,7 +109,8 @@ type inspection struct {
 	item     ID                 // of the queue that holds it
 	digest   func() hold.Digest // of the result as it was received; nil: it was not asked for
 
-	leftContent bool // structuredContent was left out of an error that a tool reports
+	unreleasable bool // the result is withheld for what no reviewer can release
+	leftContent  bool // structuredContent was left out of an error that a tool reports
 }
 
 // inspections are those between two messages, of whichever session.
@@ -132,7 +133,7 @@ func (in *inspection) forget() {
 	w := &in.w
 	w.reset()
 	w.key, w.keep, w.strict, w.text, w.scrubs, w.llm, w.lookup, w.passages, w.res.Clean = frame.Key{}, nil, nil, nil, nil, nil, nil, nil, scrub.Clean{}
-	in.inspector, in.p, in.row, in.rule, in.d, in.suspect, in.digest, in.marked, in.item, in.leftContent = nil, passage{}, nil, Rule{}, Decision{}, suspect{}, nil, false, ID{}, false
+	in.inspector, in.p, in.row, in.rule, in.d, in.suspect, in.digest, in.marked, in.item, in.leftContent, in.unreleasable = nil, passage{}, nil, Rule{}, Decision{}, suspect{}, nil, false, ID{}, false, false
 }
 
 // decide returns what to deliver in the place of the message, and records why.

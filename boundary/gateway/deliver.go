@@ -115,6 +115,7 @@ func (in *inspection) deliverable(root strictjson.Value) *wire.Message {
 func (in *inspection) withhold(code finding.Code) *wire.Message {
 	p, d := &in.p, &in.d
 	in.w.giveUpAll(code)
+	in.unreleasable = isUnfit(code)
 	p.watched.giveUp()
 	_, root, _ := partOf(p.msg)
 	d.Received = digestOf(root.Raw())

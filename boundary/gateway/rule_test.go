@@ -107,6 +107,26 @@ func TestValidationNamesNothing(t *testing.T) {
 	}
 }
 
+// TestUnknownTool: a tool that is called other is told from one that is not known, of which no record has a name.
+func TestUnknownTool(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.declare(tool("other", ""))
+	for _, c := range []struct {
+		name string
+		told bool
+	}{{"other", true}, {"made up", false}, {"?", false}} {
+		got := r.result(r.request("2", "tools/call", `{"name":"`+c.name+`"}`), `{"content":[{"type":"text","text":"t"}]}`)
+		d := r.last()
+		record, note := string(d.AppendJSON(nil)), string(got.at("result", "_meta", frame.MetaKey))
+		for where, s := range map[string]string{"record": record, "provenance": note} {
+			if strings.Contains(s, `"tool":"other"`) != c.told || strings.Contains(s, `"tool":`) != c.told {
+				t.Errorf("%s of %q: %s", where, c.name, s)
+			}
+		}
+	}
+}
+
 func (d Decision) appendAll() []byte { return d.AppendJSON(nil) }
 
 func TestRules(t *testing.T) {

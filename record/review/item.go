@@ -32,8 +32,10 @@ func Believed(it *hold.Item) *hold.Item {
 	if !it.State.Known() {
 		out.State = frame.Other
 	}
-	names := frame.Origin{Server: it.Server, Tool: it.Tool}.Labels()
-	out.Server, out.Tool = names.Server, names.Tool
+	out.Server = frame.Label(it.Server)
+	if it.Tool != "" && !frame.IsLabel(it.Tool) {
+		out.Tool = "?" // it is not known
+	}
 	for _, s := range []*string{&out.Principal, &out.Rule, &out.By} {
 		if len(*s) > terminal.MaxInline || !utf8.ValidString(*s) {
 			*s = finding.Quote(*s)
@@ -44,14 +46,11 @@ func Believed(it *hold.Item) *hold.Item {
 
 // Source is the server of an item and its tool, where these are names.
 func Source(it *hold.Item) string {
-	name := frame.Origin{Server: it.Server, Tool: it.Tool}.Labels()
+	it = Believed(it)
 	if it.Tool == "" {
-		return name.Server
+		return it.Server
 	}
-	if !frame.IsLabel(it.Tool) {
-		name.Tool = "?"
-	}
-	return name.Server + "/" + name.Tool
+	return it.Server + "/" + it.Tool
 }
 
 // code is the finding of an item, where it is one.
