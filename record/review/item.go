@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 	"time"
 	"unicode/utf8"
@@ -61,13 +60,12 @@ func code(it *hold.Item) string {
 	return frame.Other
 }
 
-// heldFor is what an item waits for, for a person: the rule of the policy or the classifier
-// that holds it, else the finding and what holds such.
-func heldFor(it *hold.Item) string {
-	if strings.Contains(it.Rule, ":") {
+// reason is what holds an item, for a person: a rule where nothing was found, else the finding.
+func reason(it *hold.Item) string {
+	if it.Code == finding.Held && frame.IsLabel(it.Rule) {
 		return it.Rule
 	}
-	return code(it) + " (" + it.Rule + ")"
+	return code(it)
 }
 
 // An Item is an item for programs. Body and the messages in Hidden are third-party text.
@@ -170,7 +168,11 @@ func Show(dst io.Writer, p terminal.Palette, it *hold.Item, a Asked) error {
 	row("state", string(it.State))
 	row("tool", Source(it))
 	row("principal", it.Principal)
-	row("held for", heldFor(it))
+	if why := reason(it); why != it.Rule {
+		row("held for", why+" ("+it.Rule+")")
+	} else {
+		row("held for", why)
+	}
 	row("held", terminal.Minute(it.Held)+", until "+terminal.Minute(it.Until))
 	if it.By != "" {
 		row("decided", terminal.Minute(it.Decided)+" by "+it.By)

@@ -30,7 +30,7 @@ func TestBelieved(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	it.State, it.Tool, it.Principal = "no state", "no\ntool", strings.Repeat("x", 600)
-	if got := Believed(&it); got.State != frame.Other || got.Tool != frame.Other || !strings.HasSuffix(got.Principal, "bytes)") || it.State != "no state" {
+	if got := Believed(&it); got.State != frame.Other || got.Tool != "?" || !strings.HasSuffix(got.Principal, "bytes)") || it.State != "no state" {
 		t.Errorf("%+v of %+v", got, it)
 	}
 }
