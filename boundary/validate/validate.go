@@ -12,9 +12,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -89,51 +87,23 @@ type Result struct {
 // A Schema is a compiled schema, or the Reason why there is none. It is safe for
 // concurrent use.
 type Schema struct {
-	src    []byte
-	reason Reason
-
-	mu   sync.Mutex
-	idle []*engine
+	src     []byte
+	reason  Reason
+	engines sync.Pool
 }
-
-// maxIdle is how many engines a schema keeps for evaluations at the same time.
-const maxIdle = 4
 
 // Compile compiles a schema, JSON Schema 2020-12 unless it says otherwise. What
 // cannot be compiled is a Schema that finds everything Unverifiable.
 func Compile(src []byte) *Schema {
-	s := &Schema{}
+	s := &Schema{src: bytes.Clone(src)}
 	e, err := compile(src)
 	if err != nil {
 		s.reason = notSchema
 		errors.As(err, &s.reason)
 		return s
 	}
-	s.src, s.idle = bytes.Clone(src), []*engine{e}
+	s.engines.Put(e)
 	return s
-}
-
-// take returns an engine that no other evaluation uses.
-func (s *Schema) take() (*engine, error) {
-	s.mu.Lock()
-	n := len(s.idle)
-	if n == 0 {
-		s.mu.Unlock()
-		return compile(s.src)
-	}
-	e := s.idle[n-1]
-	s.idle = s.idle[:n-1]
-	s.mu.Unlock()
-	return e, nil
-}
-
-func (s *Schema) giveBack(e *engine) {
-	e.ctx = nil
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.idle) < maxIdle {
-		s.idle = append(s.idle, e)
-	}
 }
 
 // Reason is why nothing can be judged by s; "" if that is not so.
@@ -157,10 +127,10 @@ func compile(src []byte) (e *engine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if !countable(doc.Root()) {
+	switch schemas, countable := read(doc.Root()); {
+	case !countable:
 		return nil, notSchema
-	}
-	if schemas(doc.Root()) > maxSchemas {
+	case schemas > maxSchemas:
 		return nil, tooLarge
 	}
 	e = &engine{}
@@ -202,40 +172,28 @@ func badRegex(e *jsonschema.ValidationError) bool {
 	return slices.ContainsFunc(e.Causes, badRegex)
 }
 
-// schemas counts what may be a subschema in v.
-func schemas(v strictjson.Value) (n int) {
-	switch v.Kind() {
-	case '{', 't', 'f':
-		n = 1
+// read returns how many values of v may be subschemas, and whether every length and number
+// of items in it fits an int32: the library lets greater ones overflow.
+func read(v strictjson.Value) (schemas int, countable bool) {
+	countable = true
+	if k := v.Kind(); k == '{' || k == 't' || k == 'f' {
+		schemas = 1
 	}
-	for _, m := range v.Members() {
-		n += schemas(m)
+	below := func(e strictjson.Value) {
+		n, is := read(e)
+		schemas, countable = schemas+n, countable && is
 	}
-	for e := range v.Elements() {
-		n += schemas(e)
-	}
-	return n
-}
-
-// countable reports whether every length and number of items in a schema fits an
-// int32: the library lets greater ones overflow.
-func countable(v strictjson.Value) bool {
 	for name, m := range v.Members() {
 		if m.Kind() == '0' && counts[name.Text()] {
-			if f, err := strconv.ParseFloat(string(m.Raw()), 64); err != nil || f > math.MaxInt32 {
-				return false
-			}
+			f, err := strconv.ParseFloat(string(m.Raw()), 64)
+			countable = countable && err == nil && f <= math.MaxInt32
 		}
-		if !countable(m) {
-			return false
-		}
+		below(m)
 	}
 	for e := range v.Elements() {
-		if !countable(e) {
-			return false
-		}
+		below(e)
 	}
-	return true
+	return schemas, countable
 }
 
 var counts = map[string]bool{
@@ -266,18 +224,21 @@ func (s *Schema) Check(ctx context.Context, v strictjson.Value) Result {
 	if err != nil {
 		return unverifiable(err)
 	}
-	e, err := s.take()
-	if err != nil {
-		return unverifiable(err)
+	e, idle := s.engines.Get().(*engine)
+	if !idle { // another evaluation has it
+		if e, err = compile(s.src); err != nil {
+			return unverifiable(err)
+		}
 	}
-	defer s.giveBack(e)
-	e.ctx, e.work, e.look, e.matches = ctx, maxWork, maxWork, maxMatches
-	return e.evaluate(s.src, v, value)
+	defer s.engines.Put(e)
+	return e.evaluate(ctx, s.src, v, value)
 }
 
 // evaluate judges a value, which is v, by the schema of which src is the source.
-func (e *engine) evaluate(src []byte, v strictjson.Value, value any) (r Result) {
+func (e *engine) evaluate(ctx context.Context, src []byte, v strictjson.Value, value any) (r Result) {
+	e.ctx, e.work, e.look, e.matches = ctx, maxWork, maxWork, maxMatches
 	defer func() {
+		e.ctx = nil
 		switch fault := recover().(type) {
 		case nil:
 		case exceeded:
@@ -358,104 +319,3 @@ var known = func() map[string]bool {
 	}
 	return m
 }()
-
-// maxPointer bounds what is told of a place.
-const maxPointer = 16 // levels
-
-// pointer writes a place without the names that stand on it, but for those of plain.
-func pointer(v strictjson.Value, at []string, plain map[string]bool) string {
-	var b strings.Builder
-	for i, name := range at {
-		if i == maxPointer {
-			b.WriteString("/\u2026")
-			break
-		}
-		b.WriteByte('/')
-		switch v.Kind() {
-		case '[':
-			b.WriteString(name) // an index
-			n, err := strconv.Atoi(name)
-			if err != nil {
-				return b.String()
-			}
-			k := 0
-			for e := range v.Elements() {
-				if k == n {
-					v = e
-					break
-				}
-				k++
-			}
-		default:
-			k := 0
-			for m, e := range v.Members() {
-				if m.Text() == name {
-					if plain[name] {
-						b.WriteString(name)
-					} else {
-						fmt.Fprintf(&b, "#%d", k)
-					}
-					v = e
-					break
-				}
-				k++
-			}
-		}
-	}
-	return b.String()
-}
-
-// maxNumber bounds what is computed with exactly: bytes of a number, and its
-// exponent.
-const (
-	maxNumber   = 64
-	maxExponent = 400
-)
-
-// decode makes of v what the library takes.
-func decode(v strictjson.Value) (any, error) {
-	switch v.Kind() {
-	case '{':
-		m := map[string]any{}
-		for name, e := range v.Members() {
-			x, err := decode(e)
-			if err != nil {
-				return nil, err
-			}
-			m[name.Text()] = x
-		}
-		return m, nil
-	case '[':
-		list := []any{}
-		for e := range v.Elements() {
-			x, err := decode(e)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, x)
-		}
-		return list, nil
-	case '"':
-		return v.Text(), nil
-	case 't', 'f':
-		b, _ := v.Bool()
-		return b, nil
-	case '0':
-		return number(v.Raw())
-	}
-	return nil, nil
-}
-
-func number(raw []byte) (any, error) {
-	mantissa, exponent, has := bytes.Cut(bytes.ToLower(raw), []byte{'e'})
-	if len(mantissa) > maxNumber {
-		return nil, valueLimits
-	}
-	if has {
-		n, err := strconv.Atoi(string(exponent))
-		if err != nil || n > maxExponent || n < -maxExponent {
-			return nil, valueLimits
-		}
-	}
-	return json.Number(raw), nil
-}
