@@ -165,12 +165,19 @@ func isNarrow(p *passage, v Validation) bool {
 		}
 	}
 	content := root.Get("content")
+	if content.Len() > 1 { // each would be evaluated
+		return false
+	}
 	for block := range content.Elements() {
 		if block.Len() != 2 || block.Get("type").Text() != "text" || !sameAsText(p, block.Get("text")) {
 			return false
 		}
 	}
-	return !p.asks() && p.schema.Tool(p.context(), root).Conformity == validate.Valid
+	if p.asks() {
+		return false
+	}
+	p.checked = p.schema.Tool(p.context(), root)
+	return p.checked.Conformity == validate.Valid
 }
 
 // asks reports whether the answer is a question to the client.

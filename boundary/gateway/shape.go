@@ -129,6 +129,8 @@ func (in *inspector) unfit(p *passage) bool {
 	if p.schema == nil || !result.Exists() {
 		return false
 	}
-	p.checked = p.schema.Tool(p.context(), result)
+	if p.checked.Conformity == 0 {
+		p.checked = p.schema.Tool(p.context(), result)
+	}
 	return !reportsError(result) && p.checked.Conformity == validate.Invalid
 }
