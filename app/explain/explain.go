@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/audit"
-	"github.com/pellucid-mcp/pellucid/record/captures"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
@@ -44,9 +43,8 @@ type Sources struct {
 	Approvals interface {
 		List(context.Context, bool) ([]hold.Approval, error)
 	}
-	Captures interface {
-		GetCapture(context.Context, string, time.Time) (captures.Row, error)
-	}
+	// Captured reports whether texts of a call are kept, which was not held.
+	Captured func(ctx context.Context, id string) bool
 	Journal func(ledger.ID) (*audit.JournalRow, error)
 	// Pin returns what waits of a tool of a server, for the operator; ok is false where nothing is known.
 	Pin func(ctx context.Context, server, tool string) (p Pin, ok bool)

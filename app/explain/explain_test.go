@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
-	"github.com/pellucid-mcp/pellucid/record/captures"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
@@ -82,15 +81,6 @@ func (q items) Get(_ context.Context, id string) (hold.Item, error) {
 	return hold.Item{}, hold.ErrNotFound
 }
 
-type capturedIDs []string
-
-func (ids capturedIDs) GetCapture(_ context.Context, id string, _ time.Time) (captures.Row, error) {
-	if slices.Contains(ids, id) {
-		return captures.Row{ID: id}, nil
-	}
-	return captures.Row{}, captures.ErrNotKept
-}
-
 type blocks []hold.Block
 
 func (b blocks) List(context.Context, bool) ([]hold.Block, error) { return b, nil }
@@ -139,7 +129,7 @@ func TestOf(t *testing.T) {
 			flagged.String(): {ID: flagged.String(), Server: "files", Tool: "read", Rule: "classifier:shields", Code: finding.Suspected, State: hold.Denied, By: "ann\u202e", Held: now, Until: now.Add(time.Hour), Decided: now},
 			guarded.String(): {ID: guarded.String(), Server: "guard", Tool: "send", Rule: hold.GuardCall, Code: finding.Denied, State: hold.Held, Held: now, Until: now.Add(time.Hour), Body: []byte("age-encryption.org/v1\nx")},
 		},
-		Captures:  capturedIDs{kept.String()},
+		Captured:  func(_ context.Context, id string) bool { return id == kept.String() },
 		Blocks:    blocks{{ID: hold.NewID(), Server: "files", Tool: "read", Evidence: guarded.String(), Since: now, Until: now.Add(time.Hour)}},
 		Approvals: approvals{{ID: hold.NewID(), Item: guarded.String(), Tool: "send", Since: now, Until: now.Add(time.Hour), By: "ann"}},
 		Pin: func(context.Context, string, string) (Pin, bool) {

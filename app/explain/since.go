@@ -170,11 +170,9 @@ func (x *teller) whatWasKept(ctx context.Context, d *ruled) {
 	if !withheld && !d.removed() {
 		return
 	}
-	if x.src.Captures != nil {
-		if _, err := x.src.Captures.GetCapture(ctx, x.id.String(), x.src.Now()); err == nil {
-			x.do("Read what was kept of the call: third-party text, with what is hidden made visible", "pellucid quarantine show "+x.id.String())
-			return
-		}
+	if x.src.Captured != nil && x.src.Captured(ctx, x.id.String()) {
+		x.do("Read what was kept of the call: third-party text, with what is hidden made visible", "pellucid quarantine show "+x.id.String())
+		return
 	}
 	note := "What was removed was not kept."
 	if withheld {
