@@ -4,6 +4,7 @@ package app
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -130,7 +131,7 @@ func OpenEmbedder(url, model, key string, texts int, secret func(ref string) (st
 // not match.
 func MatchesSchema(schema []byte, text string) bool {
 	var doc strictjson.Doc
-	return doc.Reset([]byte(text), strictjson.Limits{}) == nil && validate.Compile(schema).Check(doc.Root()).Conformity == validate.Valid
+	return doc.Reset([]byte(text), strictjson.Limits{}) == nil && validate.Compile(schema).Check(context.Background(), doc.Root()).Conformity == validate.Valid
 }
 
 // ReadCalibration reads the file that `pellucid-lab calibrate` has written.

@@ -128,8 +128,8 @@ func loosened(rule, reason string) string {
 		return rule
 	}
 	switch code := finding.Code(reason); code {
-	case finding.ShapeInvalid, finding.SchemaInvalid, finding.SchemaBroken, finding.SchemaUnverifiable, finding.Misshapen, finding.CaseVariant, finding.Violation,
-		finding.TooLong, finding.NoRoom, finding.QueueFull, finding.RefusedName, finding.Denied, finding.Unapproved, finding.Suspected, finding.Unjudged, finding.Unsolicited:
+	case finding.ShapeInvalid, finding.SchemaInvalid, finding.SchemaBroken, finding.SchemaUnverifiable, finding.NotStructured, finding.Misshapen, finding.CaseVariant, finding.Violation,
+		finding.TooLong, finding.NoRoom, finding.QueueFull, finding.RefusedName, finding.Denied, finding.Held, finding.Unapproved, finding.Suspected, finding.Unjudged, finding.Unsolicited:
 		return "" // not by hold
 	default:
 		if code.Known() {

@@ -71,7 +71,7 @@ func TestIDToken(t *testing.T) {
 		{"another audience", map[string]any{"aud": "other", "azp": "pellucid"}, "audience"},
 		{"no audience", map[string]any{"aud": nil}, "audience"},
 		{"an empty list of audiences", map[string]any{"aud": []string{}}, "audience"},
-		{"another issuer", map[string]any{"iss": "https://other.example"}, "different provider"},
+		{"another issuer", map[string]any{"iss": "https://other.example"}, "of another issuer"},
 		{"another nonce", map[string]any{"nonce": "x"}, "nonce"},
 		{"no nonce", map[string]any{"nonce": nil}, "nonce"},
 		{"no subject", map[string]any{"sub": nil}, "subject"},

@@ -116,6 +116,10 @@ func TestOf(t *testing.T) {
 	both := log.add(t, ledger.Event{Kind: ledger.Message, Server: "files", Method: "tools/list", Shape: "result", Verdict: "changed", Profile: "faithful",
 		Findings: []ledger.Count{{Code: finding.HiddenTag, N: 2}}, Withheld: []ledger.Count{{Code: finding.Unapproved, N: 1}}})
 	rejected := log.add(t, ledger.Event{Kind: ledger.SurfaceRejected, Server: "files", Tool: "read"})
+	refused := log.add(t, ledger.Event{Kind: ledger.Message, Server: "files", Tool: "read", Method: "tools/call", Shape: "result", Verdict: "withheld", Reason: "schema-invalid",
+		Rule: "schema", Withheld: []ledger.Count{{Code: finding.SchemaInvalid, N: 1}}})
+	kept := log.add(t, ledger.Event{Kind: ledger.Message, Server: "files", Tool: "read", Method: "tools/call", Shape: "result", Verdict: "withheld", Reason: "schema-invalid",
+		Rule: "schema", Withheld: []ledger.Count{{Code: finding.SchemaInvalid, N: 1}}})
 	dropped := log.add(t, ledger.Event{Kind: ledger.Message, Server: "files", Method: "other", Shape: "notification", Verdict: "dropped", Reason: "violation",
 		Withheld: []ledger.Count{{Code: finding.Violation, N: 1}}})
 
@@ -125,6 +129,7 @@ func TestOf(t *testing.T) {
 			flagged.String(): {ID: flagged.String(), Server: "files", Tool: "read", Rule: "classifier:shields", Code: finding.Suspected, State: hold.Denied, By: "ann\u202e", Held: now, Until: now.Add(time.Hour), Decided: now},
 			guarded.String(): {ID: guarded.String(), Server: "guard", Tool: "send", Rule: hold.GuardCall, Code: finding.Denied, State: hold.Held, Held: now, Until: now.Add(time.Hour), Body: []byte("age-encryption.org/v1\nx")},
 		},
+		Captured:  func(_ context.Context, id string) bool { return id == kept.String() },
 		Blocks:    blocks{{ID: hold.NewID(), Server: "files", Tool: "read", Evidence: guarded.String(), Since: now, Until: now.Add(time.Hour)}},
 		Approvals: approvals{{ID: hold.NewID(), Item: guarded.String(), Tool: "send", Since: now, Until: now.Add(time.Hour), By: "ann"}},
 		Pin: func(context.Context, string, string) (Pin, bool) {
@@ -137,22 +142,24 @@ func TestOf(t *testing.T) {
 		want []string // of the printed text
 		not  []string
 	}{
-		"a classifier":     {flagged.String(), flagged, []string{"Classifier shields", "was denied", "By ann", "configuration in force was sha256:ab", "not every record"}, []string{"quarantine release", "quarantine deny"}},
-		"a decision":       {denied.String(), flagged, []string{"A reviewer denied the held item; its content was destroyed.", "<- asked for"}, nil},
-		"an index":         {"4", flagged, []string{"<- asked for"}, nil},
-		"the guard":        {guarded.String(), guarded, []string{"A model proposed a call", "wait for a reviewer", "asked the model again", "quarantine release --remember 30d", "--identity file:KEY --db x.db", "quarantine revoke", "It led to block", "ccr replay /state/guard/"}, nil},
-		"a hijack":         {hijack.String(), guarded, []string{"took control of a model", "<- asked for"}, nil},
-		"a block":          {blocked.String(), blocked, []string{"A block of this tool is in force", "quarantine revoke", "names this evidence id"}, nil},
-		"a pin":            {unapproved.String(), unapproved, []string{"The pin of it is pending now, decided by \"bob\"", "pellucid pins diff files"}, nil},
-		"an orphan":        {orphan.String(), orphan, []string{"The held item expired", "of which nothing is kept"}, nil},
-		"a refused call":   {call.String(), call, []string{"The client called tool write", "refused this call", "Rule no-writes"}, []string{"Nothing of the message was kept"}},
-		"a held tool":      {heldTool.String(), heldTool, []string{"The client called tool read of server files.", "waits for a reviewer: the server did not get it", "[pellucid holds this tool until a person has looked at it; evidence " + heldTool.String() + "]", "The pin of it is pending now", "pellucid pins diff files"}, []string{"sent a request to the client", "name the code under hold", "--set hold", "got nothing of it"}},
-		"a held prompt":    {heldPrompt.String(), heldPrompt, []string{"The client sent a request (prompts/get) for server files.", "waits for a reviewer", "an error with a constant text"}, []string{"called", "to the client", "--set hold"}},
-		"a list":           {list.String(), list, []string{"2 items were left out of it: a reviewer has not approved this version.", "the list without what was left out", "pellucid pins diff files"}, []string{"Text was removed", "profile faithful", "hold such results"}},
-		"a scrubbed list":  {both.String(), both, []string{"1 item was left out of it", "Text was removed", "profile faithful"}, nil},
-		"a rejection":      {rejected.String(), rejected, []string{"The check refused what", "pellucid pins list --items files"}, []string{"pins diff"}},
-		"a dropped notice": {dropped.String(), dropped, []string{"Server files sent a notification", "got nothing of it", "not acceptable MCP"}, nil},
-		"a configuration":  {first.String(), first, []string{"A configuration took effect."}, nil},
+		"a classifier":            {flagged.String(), flagged, []string{"Classifier shields", "was denied", "By ann", "configuration in force was sha256:ab", "not every record"}, []string{"quarantine release", "quarantine deny"}},
+		"a decision":              {denied.String(), flagged, []string{"A reviewer denied the held item; its content was destroyed.", "<- asked for"}, nil},
+		"an index":                {"4", flagged, []string{"<- asked for"}, nil},
+		"the guard":               {guarded.String(), guarded, []string{"A model proposed a call", "wait for a reviewer", "asked the model again", "quarantine release --remember 30d", "--identity file:KEY --db x.db", "quarantine revoke", "It led to block", "ccr replay /state/guard/"}, nil},
+		"a hijack":                {hijack.String(), guarded, []string{"took control of a model", "<- asked for"}, nil},
+		"a block":                 {blocked.String(), blocked, []string{"A block of this tool is in force", "quarantine revoke", "names this evidence id"}, nil},
+		"a pin":                   {unapproved.String(), unapproved, []string{"The pin of it is pending now, decided by \"bob\"", "pellucid pins diff files"}, nil},
+		"an orphan":               {orphan.String(), orphan, []string{"The held item expired", "of which nothing is kept"}, nil},
+		"a refused call":          {call.String(), call, []string{"The client called tool write", "refused this call", "Rule no-writes"}, []string{"Nothing of the message was kept"}},
+		"a held tool":             {heldTool.String(), heldTool, []string{"The client called tool read of server files.", "waits for a reviewer: the server did not get it", "[pellucid holds this tool until a person has looked at it; evidence " + heldTool.String() + "]", "The pin of it is pending now", "pellucid pins diff files"}, []string{"sent a request to the client", "name the code under hold", "--set hold", "got nothing of it"}},
+		"a held prompt":           {heldPrompt.String(), heldPrompt, []string{"The client sent a request (prompts/get) for server files.", "waits for a reviewer", "an error with a constant text"}, []string{"called", "to the client", "--set hold"}},
+		"a list":                  {list.String(), list, []string{"2 items were left out of it: a reviewer has not approved this version.", "the list without what was left out", "pellucid pins diff files"}, []string{"Text was removed", "profile faithful", "hold such results"}},
+		"a scrubbed list":         {both.String(), both, []string{"1 item was left out of it", "Text was removed", "profile faithful"}, nil},
+		"a rejection":             {rejected.String(), rejected, []string{"The check refused what", "pellucid pins list --items files"}, []string{"pins diff"}},
+		"what a schema refuses":   {refused.String(), refused, []string{"Nothing of the message was kept", "set capture: [received] for the tool"}, []string{"--set hold", "name the code under hold", "quarantine show --", "quarantine show " + refused.String()}},
+		"what was captured of it": {kept.String(), kept, []string{"pellucid quarantine show " + kept.String()}, []string{"Nothing of the message was kept", "--set hold"}},
+		"a dropped notice":        {dropped.String(), dropped, []string{"Server files sent a notification", "got nothing of it", "not acceptable MCP"}, nil},
+		"a configuration":         {first.String(), first, []string{"A configuration took effect."}, nil},
 	} {
 		x, err := Of(t.Context(), src, c.ref)
 		if err != nil {

@@ -32,6 +32,10 @@ func From(s *storage.Store, dir *state.Dir) Sources {
 	if s != nil {
 		src.Log, src.Queue, src.Blocks, src.Approvals = s.Ledger(), hold.New(s, hold.Options{}),
 			hold.NewBlocks(s, hold.BlockOptions{}), hold.NewApprovals(s, hold.ApprovalOptions{})
+		src.Captured = func(ctx context.Context, id string) bool {
+			_, err := s.GetCapture(ctx, id, time.Now())
+			return err == nil
+		}
 		pins = append(pins, s)
 	}
 	src.Pin = func(ctx context.Context, server, tool string) (Pin, bool) { return pinOf(ctx, pins, server, tool) }

@@ -134,7 +134,7 @@ func (x *teller) do(text, command string) {
 }
 
 // commands says what a person can do now.
-func (x *teller) commands(d *ruled) {
+func (x *teller) commands(ctx context.Context, d *ruled) {
 	o, id := x.out, x.id.String()
 	if x.waits() {
 		x.waiting(id)
@@ -147,11 +147,8 @@ func (x *teller) commands(d *ruled) {
 		}
 	}
 	kept := x.item != nil || slices.ContainsFunc(x.about, func(t told) bool { return t.st.Kind == ledger.ResultHeld })
-	if d != nil && (d.verdict == "withheld" || d.verdict == "dropped") && !kept && d.shape != "call" {
-		o.Notes = append(o.Notes, "Nothing of the message was kept. To keep such results for a reviewer, name the code under hold in the configuration, or give wrap --set hold=CODE.")
-	}
-	if d != nil && d.removed() {
-		o.Notes = append(o.Notes, "What was removed was not kept. To see it next time, hold such results: hold in the configuration, or --set hold=CODE of wrap; then pellucid quarantine show prints it.")
+	if d != nil && !kept && d.shape != "call" {
+		x.whatWasKept(ctx, d)
 	}
 	if x.st != nil && slices.ContainsFunc(o.Why, func(c Cause) bool { return c.Kind == "policy" || c.Kind == "hold" }) {
 		x.do("Try other rules on what was recorded, before they are in force", "pellucid policy backtest FILE")
@@ -165,6 +162,29 @@ func (x *teller) commands(d *ruled) {
 	} else if x.journal != nil {
 		o.Notes = append(o.Notes, "No ledger has this decision, so nothing proves it. To have one: evidence: {mode: best-effort} in the configuration, or --evidence best-effort of wrap.")
 	}
+}
+
+// whatWasKept says how a person sees what was not delivered of a message, or will the next time.
+func (x *teller) whatWasKept(ctx context.Context, d *ruled) {
+	withheld := d.verdict == "withheld" || d.verdict == "dropped"
+	if !withheld && !d.removed() {
+		return
+	}
+	if x.src.Captured != nil && x.src.Captured(ctx, x.id.String()) {
+		x.do("Read what was kept of the call: third-party text, with what is hidden made visible", "pellucid quarantine show "+x.id.String())
+		return
+	}
+	note := "What was removed was not kept."
+	if withheld {
+		note = "Nothing of the message was kept."
+	}
+	switch {
+	case !slices.ContainsFunc(d.withheld, func(c ledger.Count) bool { return !hold.Exceptable(c.Code) }):
+		note += " To keep such results for a reviewer, name the code under hold in the configuration, or give wrap --set hold=CODE; then pellucid quarantine show prints them."
+	case x.out.Tool != "":
+		note += " No reviewer can release such a result. To see the next one, set capture: [received] for the tool in the configuration; then pellucid quarantine show prints it."
+	}
+	x.out.Notes = append(x.out.Notes, note)
 }
 
 // plain is do without the flag of the database.

@@ -49,7 +49,7 @@ func (x *teller) tell(ctx context.Context) {
 	}
 	x.causesOfAll(ctx, d)
 	x.later(ctx)
-	x.commands(d)
+	x.commands(ctx, d)
 	if x.more {
 		o.Notes = append(o.Notes, "The log is long: not every record behind this one was looked at, so something that happened much later may be missing.")
 	}
@@ -223,7 +223,7 @@ func (x *teller) got(d *ruled) {
 	case d.shape == "call" && d.method != "" && d.method != "tools/call":
 		say("The client got an error with a constant text that names this evidence id.")
 	case d.shape == "call" && d.reason == string(finding.Unapproved):
-		say("The client got a constant text: [pellucid holds this tool until a person has looked at it; evidence " + o.ID + "]")
+		say("The client got a constant text: [pellucid holds this tool until a person has looked at it; evidence " + o.ID + "], or of a blocked tool that a reviewer has blocked it.")
 	case d.shape == "call" && d.reason == string(finding.ShapeInvalid):
 		say("The client got a constant text: [pellucid refused this call: the server's description of the tool is not valid; evidence " + o.ID + "]")
 	case d.shape == "call":

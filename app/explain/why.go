@@ -101,7 +101,7 @@ func (x *teller) causeOfDecision(d *ruled) {
 		if action == "" {
 			action = strings.TrimPrefix(d.reason, rulePolicy)
 		}
-		if action == "" || action == string(finding.Denied) {
+		if action == "" || action == string(finding.Denied) || action == string(finding.Held) {
 			x.cause("policy", name, "Rule "+name+" of the policy decided about it.")
 		} else {
 			x.cause("policy", name, "Rule "+name+" of the policy asks to "+frame.Label(action)+".")

@@ -280,7 +280,7 @@ func (s *Server) misshapen(seen *surface.Surface) {
 		return
 	}
 	var told []string
-	for _, l := range list[:min(len(list), maxTold)] {
+	for _, l := range list[:min(len(list), maxLeftOut)] {
 		told = append(told, l.String())
 	}
 	s.a.log.Warn("entries of a server's lists do not fit the protocol's schema: they are left out", "server", s.config().Name,
@@ -326,6 +326,9 @@ func (s *Server) reject(ctx context.Context, why string) {
 
 // maxTold bounds the lines of log about one rejection.
 const maxTold = 5
+
+// maxLeftOut bounds the entries that one line names, each a tool that no client sees.
+const maxLeftOut = 32
 
 // withheld says which items no client sees for their hidden text.
 func (s *Server) withheld(seen *surface.Surface, o *surface.CheckResult) {

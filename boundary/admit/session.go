@@ -104,6 +104,12 @@ func (s *Server) Held(k surface.Key) bool {
 	return t == nil || len(t.approved) == 0 || t.holds(k, s.config().Settings.Mode == policy.Enforce)
 }
 
+// Blocked implements gateway.Admission.
+func (s *Server) Blocked(k surface.Key) bool {
+	t := s.table.Load()
+	return t != nil && t.blocked[k]
+}
+
 // Beyond implements gateway.Admission.
 func (s *Server) Beyond(uri string, held []string) bool {
 	t := s.table.Load()

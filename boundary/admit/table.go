@@ -17,10 +17,11 @@ type table struct {
 	hidden   map[surface.Key]bool           // of held: for its hidden text, whatever becomes of other items
 	out      []string                       // templates of held
 	but      map[surface.Key]surface.Digest // of approved: whatever the tolerated parts say; nil where none are
+	blocked  map[surface.Key]bool           // a person has refused what the server says of it
 }
 
 func newTable() *table {
-	return &table{approved: map[surface.Key]surface.Digest{}, own: map[surface.Key][]byte{}, held: map[surface.Key]bool{}, hidden: map[surface.Key]bool{}}
+	return &table{approved: map[surface.Key]surface.Digest{}, own: map[surface.Key][]byte{}, held: map[surface.Key]bool{}, hidden: map[surface.Key]bool{}, blocked: map[surface.Key]bool{}}
 }
 
 func (t *table) add(it surface.Item) {
@@ -61,6 +62,9 @@ func ofPin(p *surface.Pin, version int64, r surface.Rules) *table {
 	t.version, t.but = version, map[surface.Key]surface.Digest{}
 	for i := range p.Items {
 		it := &p.Items[i]
+		if it.State() == surface.Blocked {
+			t.blocked[it.Key] = true
+		}
 		switch approved, ok := it.Visible(r); {
 		case ok:
 			t.add(approved)

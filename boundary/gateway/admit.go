@@ -32,6 +32,8 @@ type Admission interface {
 	Named(k surface.Key) bool
 	// Held reports whether a person still has to approve an item, or has refused it.
 	Held(k surface.Key) bool
+	// Blocked reports whether a person has refused what the server says of an item.
+	Blocked(k surface.Key) bool
 	// Beyond reports whether a resource is within reach by a template only that is held,
 	// see surface.Beyond; so are, for this session, the ones given.
 	Beyond(uri string, held []string) bool
@@ -373,7 +375,11 @@ func (r *relay) refuseUnapproved(m *wire.Message, k *call) *wire.Message {
 	if k.method != mcpmsg.CallTool || id == nil {
 		return errUnapproved.to(k, id)
 	}
-	return r.refuseCall(m, k, *id, frame.Other, placeholderTool, finding.Unapproved)
+	text := placeholderTool
+	if r.cfg.Admission.Blocked(k.item) {
+		text = placeholderBlocked
+	}
+	return r.refuseCall(m, k, *id, unknownTool, text, finding.Unapproved)
 }
 
 // refuseCall answers a call that the server does not get with a result of constant text,

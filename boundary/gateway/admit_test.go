@@ -21,6 +21,7 @@ type allow struct {
 	mu       sync.Mutex
 	approved map[surface.Key]surface.Digest
 	own      map[surface.Key][]byte
+	blocked  map[surface.Key]bool
 	held     map[surface.Key]bool
 	told     []surface.Item
 	hearers  map[*func()]func()
@@ -88,6 +89,12 @@ func (a *allow) Held(k surface.Key) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.held[k]
+}
+
+func (a *allow) Blocked(k surface.Key) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.blocked[k]
 }
 
 func (a *allow) Beyond(uri string, held []string) bool { return surface.Beyond(uri, held, nil) }
@@ -184,6 +191,16 @@ func TestAdmitCalls(t *testing.T) {
 		if text := got.text("result", "content", 0, "text"); string(got["id"]) != "1" || !strings.HasPrefix(text, "[pellucid holds this tool until a person has looked at it; evidence ") {
 			t.Errorf("%s", got)
 		}
+		a.mu.Lock()
+		a.blocked = map[surface.Key]bool{{Kind: surface.Tool, Name: "new"}: true}
+		a.mu.Unlock()
+		call("5", "new")
+		if got := parse(t, r.client.next()); !strings.HasPrefix(got.text("result", "content", 0, "text"), placeholderBlocked) {
+			t.Errorf("blocked: %s", got)
+		}
+		a.mu.Lock()
+		a.blocked = nil
+		a.mu.Unlock()
 		call("2", "look")
 		if got := r.result(r.awaits("tools/call"), `{"content":[{"type":"text","text":"seen"}]}`); !strings.Contains(got.text("result", "content", 0, "text"), "seen") {
 			t.Errorf("%s", got)
@@ -207,7 +224,7 @@ func TestAdmitCalls(t *testing.T) {
 				}
 			}
 		}
-		if !slices.Equal(tools, []string{"read", "other"}) { // of a tool that was never approved the name is no label
+		if !slices.Equal(tools, []string{"read", unknownTool, unknownTool}) { // of a tool that was never approved the name is no label
 			t.Errorf("calls of %q were refused", tools)
 		}
 	}

@@ -67,16 +67,17 @@ func (a answer) to(k *call, evidence *ID) *wire.Message {
 
 // Placeholders. The id is hexadecimal and ours.
 const (
-	placeholderBlock = `{"type":"text","text":"[pellucid withheld this content; evidence `
-	placeholderWhole = `[pellucid withheld this result; evidence `
-	placeholderBusy  = `[pellucid could not look at this result, since too much was under way: ask again; evidence `
-	placeholderHeld  = `[pellucid holds this result until a person has looked at it; evidence `
-	placeholderFull  = `[pellucid withheld this result: it has to wait for a person, and there is no room in the queue for that; evidence `
-	placeholderTool  = `[pellucid holds this tool until a person has looked at it; evidence `
-	placeholderForm  = `[pellucid refused this call: the server's description of the tool is not valid; evidence `
-	placeholderDeny  = `[pellucid refused this call: the operator's policy does not allow it; evidence `
-	placeholderWait  = `[pellucid refused this call: it has to wait for a person, and there is no room in the queue for that; evidence `
-	placeholderCall  = `[pellucid holds this call until a person has looked at it; once it is released, the same call goes through; evidence `
+	placeholderBlock   = `{"type":"text","text":"[pellucid withheld this content; evidence `
+	placeholderWhole   = `[pellucid withheld this result; evidence `
+	placeholderBusy    = `[pellucid could not look at this result, since too much was under way: ask again; evidence `
+	placeholderHeld    = `[pellucid holds this result until a person has looked at it; evidence `
+	placeholderTool    = `[pellucid holds this tool until a person has looked at it; evidence `
+	placeholderBlocked = `[pellucid refused this call: a reviewer has blocked the tool; evidence `
+	placeholderForm    = `[pellucid refused this call: the server's description of the tool is not valid; evidence `
+	placeholderDeny    = `[pellucid refused this call: the operator's policy does not allow it; evidence `
+	placeholderCall    = `[pellucid holds this call until a person has looked at it; once it is released, the same call goes through; evidence `
+	placeholderFull    = `[pellucid withheld this result: it has to wait for a person, and there is no room in the queue for that; evidence `
+	placeholderWait    = `[pellucid refused this call: it has to wait for a person, and there is no room in the queue for that; evidence `
 )
 
 // blockPlaceholder stands for one content block.

@@ -11,7 +11,7 @@ import (
 )
 
 // blocked asks whether what the server answers is withheld for what its text has done
-// before. It returns finding.Denied then, or ok. A person who has released the answer
+// before. It returns why then, or ok. A person who has released the answer
 // knows better.
 func (in *inspection) blocked() finding.Code {
 	if in.cfg.Blocks == nil || in.p.released != "" || !in.ofTool() && (in.p.msg.Kind != wire.Response || !in.marked) {
@@ -25,7 +25,7 @@ func (in *inspection) blocked() finding.Code {
 	}
 	in.d.Policy.Match = policy.Match{Action: policy.Hold, Rule: ruleBlock + b.Scope()}
 	in.cfg.tellPolicy(&in.d)
-	return finding.Denied
+	return in.cfg.stops(policy.Hold)
 }
 
 // ruleBlock begins the rule by which a Block withholds.

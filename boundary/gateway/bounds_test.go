@@ -111,12 +111,12 @@ func TestGrowth(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			warm, _, err := in.Inspect(ToolResult{Server: "s", Tool: "t", Raw: []byte(piece.wrap(""))})
+			warm, _, err := in.Inspect(t.Context(), ToolResult{Server: "s", Tool: "t", Raw: []byte(piece.wrap(""))})
 			if err != nil {
 				t.Fatal(err, warm)
 			}
 			var out []byte
-			grew := heapOf(func() { out, _, err = in.Inspect(ToolResult{Server: "s", Tool: "t", Raw: raw}) })
+			grew := heapOf(func() { out, _, err = in.Inspect(t.Context(), ToolResult{Server: "s", Tool: "t", Raw: raw}) })
 			most := int64(8*len(raw) + 1<<20)
 			verdict := fmt.Sprintf("%s, %d bytes: %d delivered, %d on the heap, %.1f n", name, len(raw), len(out), grew, float64(grew)/float64(len(raw)))
 			t.Log(verdict)
@@ -144,7 +144,7 @@ func TestManyBlocks(t *testing.T) {
 		whole          bool
 	}{{600, 1, true}, {1000, 200, true}, {5000, 600, true}, {100_000, 0, false}, {3000, 1, true}, {5000, 1, false}} {
 		block := `{"type":"text","text":"` + strings.Repeat("a", tt.length) + `"},`
-		out, d, err := in.Inspect(ToolResult{Server: "s", Tool: "t", Raw: []byte(`{"content":[` + strings.TrimSuffix(strings.Repeat(block, tt.blocks), ",") + `]}`)})
+		out, d, err := in.Inspect(t.Context(), ToolResult{Server: "s", Tool: "t", Raw: []byte(`{"content":[` + strings.TrimSuffix(strings.Repeat(block, tt.blocks), ",") + `]}`)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,10 +3,12 @@
 package gateway
 
 import (
+	"context"
 	"math/rand/v2"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
@@ -40,7 +42,8 @@ type call struct {
 	params   []byte    // that the server gets, where it may have to get them again; set before it is sent
 	repeated bool      // they were sent before, in a session that the server had forgotten
 
-	revision string // that the request names; "": that of the session
+	revision string      // that the request names; "": that of the session
+	over     atomic.Bool // nobody waits for the answer any more
 	born     time.Time
 
 	// Guarded by the lock of calls while the call is under way; not changed once it is not, but for next.
@@ -61,6 +64,20 @@ const (
 	sent                  // the server has it
 	answered              // the server has answered it
 )
+
+// A callContext ends with the session, and when the client does not wait for the answer to a call.
+type callContext struct {
+	context.Context
+	k *call
+}
+
+// Err implements context.Context.
+func (c callContext) Err() error {
+	if c.k.over.Load() {
+		return context.Canceled
+	}
+	return c.Context.Err()
+}
 
 // An ask is a request of the server on its way to the client and back.
 type ask struct {
@@ -194,6 +211,7 @@ func (c *calls) closeLocked(old *call) *call {
 	if old == nil {
 		return nil
 	}
+	old.over.Store(true)
 	delete(c.up, old.n)
 	if c.byID[old.id] == old {
 		delete(c.byID, old.id)
@@ -215,6 +233,7 @@ func (c *calls) cancel(id wire.ID, now time.Time) *call {
 	if found == nil {
 		return nil
 	}
+	found.over.Store(true)
 	found.cancelled, found.endless, found.heard = true, false, now
 	if found.held != nil {
 		return c.closeLocked(found)

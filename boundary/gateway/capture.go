@@ -12,7 +12,8 @@ import (
 )
 
 // Capture says which texts of a tool's calls are kept for a reviewer. Its zero value keeps none.
-// Arguments are kept with a result that is held; all three of calls with a verdict in Of.
+// Arguments are kept with a result that is held; all three of calls with a verdict in Of, and of
+// those whose result a schema refuses, since no reviewer can find that in the queue.
 type Capture struct {
 	Arguments, Received, Delivered bool
 	Of                             []Verdict
@@ -74,12 +75,13 @@ func scoresFor(list []classify.Assessment) (out []hold.Score) {
 	return out
 }
 
-// capture keeps the texts of the call that the message answers, where the rule asks for it. It waits
-// for nothing; delivered is nil where nothing of the message was.
-func (in *inspection) capture(received, delivered []byte) {
+// capture keeps the texts of the call that the message answers, where the rule asks for it, and
+// reports whether it does. It waits for nothing; delivered is nil where nothing of the message was.
+func (in *inspection) capture(received, delivered []byte) bool {
 	c := &in.rule.Capture
-	if in.cfg.Captures == nil || !in.ofTool() || !isToolResult(in.row) && !in.marked || !c.any(in.d.Verdict) {
-		return
+	refused := (in.unreleasable || in.leftContent) && (c.Arguments || c.Received)
+	if in.cfg.Captures == nil || !in.ofTool() || !isToolResult(in.row) && !in.marked || !c.any(in.d.Verdict) && !refused {
+		return false
 	}
 	if !c.Received {
 		received = nil
@@ -88,6 +90,7 @@ func (in *inspection) capture(received, delivered []byte) {
 		delivered = nil
 	}
 	in.cfg.capture(&in.d, in.p.question, received, delivered)
+	return true
 }
 
 // capture gives texts of a call to the keeper, as far as it has room.

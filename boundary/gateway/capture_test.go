@@ -86,13 +86,15 @@ func TestCaptures(t *testing.T) {
 		answer string
 		want   string // verdict and the parts that are kept
 	}{
-		"not asked for":      {none, poisoned, ""},
-		"changed":            {all, poisoned, "changed arguments received delivered"},
-		"passed":             {all, harmless, "passed arguments received delivered"},
-		"withheld":           {all, `{"content":[{"type":"text","text":1}]}`, "withheld arguments received"},
-		"of another verdict": {&Rule{Capture: Capture{Received: true, Of: []Verdict{Changed}}}, harmless, ""},
-		"one part":           {&Rule{Capture: Capture{Received: true, Of: []Verdict{Changed}}}, poisoned, "changed received"},
-		"of no verdict":      {&Rule{Capture: Capture{Received: true}}, poisoned, ""},
+		"not asked for":               {none, poisoned, ""},
+		"changed":                     {all, poisoned, "changed arguments received delivered"},
+		"passed":                      {all, harmless, "passed arguments received delivered"},
+		"withheld":                    {all, `{"content":[{"type":"text","text":1}]}`, "withheld arguments received"},
+		"of another verdict":          {&Rule{Capture: Capture{Received: true, Of: []Verdict{Changed}}}, harmless, ""},
+		"one part":                    {&Rule{Capture: Capture{Received: true, Of: []Verdict{Changed}}}, poisoned, "changed received"},
+		"refused by its schema":       {&Rule{Capture: Capture{Received: true}}, `{"content":[{"type":"text","text":1}]}`, "withheld received"},
+		"content refused of an error": {&Rule{Capture: Capture{Received: true}}, `{"content":[{"type":"text","text":"t"}],"isError":true,"structuredContent":[]}`, "changed received"},
+		"of no verdict":               {&Rule{Capture: Capture{Received: true}}, poisoned, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := &keptRows{}
@@ -209,4 +211,21 @@ type exceptionList struct {
 
 func (s *exceptionList) ListExceptions(context.Context, time.Time, bool) ([]hold.Exception, error) {
 	return s.list, nil
+}
+
+// TestWithheldLog: the log of a result that a schema refuses names a command that shows something of it.
+func TestWithheldLog(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		rule *Rule
+		run  string
+	}{{&Rule{}, "pellucid explain "}, {&Rule{Capture: Capture{Received: true}}, "pellucid quarantine show "}} {
+		k := captures.New(captures.Options{Store: &keptRows{}, Sealer: testSealer(t)})
+		w := newWard(t, hold.Options{}, func(cfg *Config) { cfg.Captures, cfg.Tools = k, func(string) *Rule { return c.rule } })
+		w.ask(question, `{"content":[{"type":"text","text":1}]}`)
+		k.Close()
+		if log := w.log.String(); !strings.Contains(log, `run="`+c.run+w.last().ID.String()) {
+			t.Errorf("want %s: %s", c.run, log)
+		}
+	}
 }

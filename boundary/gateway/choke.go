@@ -3,6 +3,7 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
@@ -48,6 +49,15 @@ type passage struct {
 	uri      string           // of the resource that was read
 	question *hold.Question   // what is kept of it; nil: nothing
 	released string           // item of the queue that a person has released, or ""
+	ctx      context.Context  // ends with the call that it answers; nil: with its inspection
+}
+
+// context ends when the client does not wait for the message any more.
+func (p *passage) context() context.Context {
+	if p.ctx == nil {
+		return context.Background()
+	}
+	return p.ctx
 }
 
 // inspector is the choke point of a session. It is safe for concurrent use: what belongs
@@ -98,6 +108,9 @@ type inspection struct {
 	suspect  suspect            // the classifier that withholds the message
 	item     ID                 // of the queue that holds it
 	digest   func() hold.Digest // of the result as it was received; nil: it was not asked for
+
+	unreleasable bool // the result is withheld for what no reviewer can release
+	leftContent  bool // structuredContent was left out of an error that a tool reports
 }
 
 // inspections are those between two messages, of whichever session.
@@ -120,7 +133,7 @@ func (in *inspection) forget() {
 	w := &in.w
 	w.reset()
 	w.key, w.keep, w.strict, w.text, w.scrubs, w.llm, w.lookup, w.passages, w.res.Clean = frame.Key{}, nil, nil, nil, nil, nil, nil, nil, scrub.Clean{}
-	in.inspector, in.p, in.row, in.rule, in.d, in.suspect, in.digest, in.marked, in.item = nil, passage{}, nil, Rule{}, Decision{}, suspect{}, nil, false, ID{}
+	in.inspector, in.p, in.row, in.rule, in.d, in.suspect, in.digest, in.marked, in.item, in.leftContent, in.unreleasable = nil, passage{}, nil, Rule{}, Decision{}, suspect{}, nil, false, ID{}, false, false
 }
 
 // decide returns what to deliver in the place of the message, and records why.
@@ -213,7 +226,7 @@ func (in *inspection) examine(came strictjson.Value) (strictjson.Value, finding.
 		root, code = in.formed(root)
 	}
 	if code == ok {
-		code = in.validateReceived()
+		root, code = in.validateReceived(root)
 	}
 	if code == ok {
 		code = in.walk(root)
@@ -302,7 +315,7 @@ func (in *inspection) walk(root strictjson.Value) finding.Code {
 	}
 	in.withholdCapabilities(root)
 	in.restructure(root)
-	in.explainPartial(root)
+	in.explain(root)
 	if in.p.msg.Kind == wire.Response {
 		if code := checkResultType(root.Get("resultType")); code != ok {
 			return code

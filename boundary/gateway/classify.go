@@ -59,7 +59,7 @@ func (c *Classified) AppendJSON(dst []byte) []byte {
 	dst = append(append(append(dst, `{"v":"0.1","of":"`...), c.Of.String()...), `","time":"`...)
 	dst = append(c.Time.UTC().AppendFormat(dst, time.RFC3339Nano), '"')
 	dst = appendLabel(dst, "server", c.Server)
-	if c.Tool != "" {
+	if frame.IsLabel(c.Tool) {
 		dst = appendLabel(dst, "tool", c.Tool)
 	}
 	if c.Kind != "" {

@@ -361,7 +361,7 @@ func TestInspectorClassifies(t *testing.T) {
 	j := newJury(t, &ShadowOptions{}, aMember(t, k), aMember(t, k, inShadow))
 	i, sink := newTestInspector(t, Config{Classifiers: &j.Classifiers})
 	for range 2 {
-		clean, d, err := i.Inspect(ToolResult{Server: "s", Tool: "t", Raw: []byte(evil)})
+		clean, d, err := i.Inspect(t.Context(), ToolResult{Server: "s", Tool: "t", Raw: []byte(evil)})
 		if err != nil || d.Verdict != Withheld || strings.Contains(string(clean), "evil") {
 			t.Errorf("%s %+v %v", clean, d, err)
 		}
@@ -369,7 +369,7 @@ func TestInspectorClassifies(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	clean, d, err := i.Inspect(ToolResult{Server: "s", Tool: "t", Raw: []byte(good)})
+	clean, d, err := i.Inspect(t.Context(), ToolResult{Server: "s", Tool: "t", Raw: []byte(good)})
 	if err != nil || d.Verdict != Passed || !strings.Contains(string(clean), "good") {
 		t.Errorf("%s %+v %v", clean, d, err)
 	}

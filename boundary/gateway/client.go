@@ -12,7 +12,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
-	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -71,7 +70,7 @@ func (r *relay) request(ctx context.Context, m *wire.Message) error {
 			if id == nil {
 				return r.toClient(ctx, errDenied.to(k, nil))
 			}
-			return r.toClient(ctx, r.refuseCall(m, k, *id, frame.Other, placeholderDeny, finding.Denied))
+			return r.toClient(ctx, r.refuseCall(m, k, *id, unknownTool, placeholderDeny, finding.Denied))
 		}
 		k.limit = rule.Timeout
 		k.asked = r.question(&rule, m)

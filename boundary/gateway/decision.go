@@ -56,7 +56,7 @@ func (id ID) String() string { return hex.EncodeToString(id[:]) }
 //
 // received and delivered are digests of the bytes of the message's params,
 // result or error as they came and as they went; the latter is absent when
-// nothing of it went. tool is absent where no tool is concerned. The three
+// nothing of it went. tool is absent where no tool is concerned, or it is not known. The three
 // objects count by code and are absent when empty; withheld counts the items
 // that gave way to a placeholder, or were left out, beside what was delivered.
 // Where one decision stands for many messages (see Repeats) there is their number as
@@ -81,7 +81,7 @@ type Decision struct {
 	ID        ID
 	Time      time.Time
 	Server    string
-	Tool      string        // empty: none
+	Tool      string        // no label: none, or not known
 	Method    string        // of the table, else frame.Other
 	Kind      string        // "result", "error", "request", "notification"; "call": a request of the client; "answer": of the client
 	Principal string        // whose session it is; not part of the line
@@ -134,7 +134,7 @@ func (d *Decision) AppendJSON(dst []byte) []byte {
 	dst = d.Time.UTC().AppendFormat(dst, time.RFC3339Nano)
 	dst = append(dst, '"')
 	dst = appendLabel(dst, "server", d.Server)
-	if d.Tool != "" {
+	if frame.IsLabel(d.Tool) {
 		dst = appendLabel(dst, "tool", d.Tool)
 	}
 	dst = appendLabel(dst, "method", d.Method)

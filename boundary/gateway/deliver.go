@@ -115,14 +115,14 @@ func (in *inspection) deliverable(root strictjson.Value) *wire.Message {
 func (in *inspection) withhold(code finding.Code) *wire.Message {
 	p, d := &in.p, &in.d
 	in.w.giveUpAll(code)
+	in.unreleasable = isUnfit(code)
 	p.watched.giveUp()
 	_, root, _ := partOf(p.msg)
 	d.Received = digestOf(root.Raw())
-	in.cfg.Log.Warn("a message of the server was withheld", "code", string(code), "method", d.Method, "tool", d.Tool, "kind", d.Kind,
-		"evidence", d.ID.String(), "run", "pellucid quarantine show "+d.ID.String()+in.cfg.Flag)
 	d.Verdict = Withheld
 	if p.msg.Kind == wire.Request || p.msg.Kind == wire.Notification {
 		d.Verdict = Dropped
+		in.logWithheld(code, false)
 		_ = in.conclude() // nothing is delivered that a record could be owed for
 		return nil
 	}
@@ -130,25 +130,25 @@ func (in *inspection) withhold(code finding.Code) *wire.Message {
 		in.w.dropDigests()
 		note := in.provenance()
 		text, id := placeholderWhole, d.ID
+		kept := code != finding.NoRoom && in.review(code)
 		if code == finding.NoRoom {
 			text = placeholderBusy
-		} else if in.review(code) {
+		} else if kept {
 			text, id = placeholderHeld, in.item // a person will find it in the queue
 		} else {
 			if d.hasNoRoom() {
 				text = placeholderFull
 			}
-			in.capture(root.Raw(), nil)
+			kept = in.capture(root.Raw(), nil)
 		}
+		in.logWithheld(code, kept)
 		raw := toolPlaceholder(text, id, p.msg.Result.Get("resultType").Exists(), frame.MetaKey, note)
 		_ = in.conclude()
 		in.tellClassified()
 		return wire.NewResult(p.id, raw)
 	}
 	held := p.msg.Kind == wire.Response && p.call != (hold.Digest{}) && in.marked && code != finding.NoRoom && in.review(code)
-	if !held {
-		in.capture(root.Raw(), nil)
-	}
+	in.logWithheld(code, held || in.capture(root.Raw(), nil))
 	_ = in.conclude()
 	in.tellClassified()
 	if held {
@@ -164,6 +164,23 @@ func (in *inspection) withhold(code finding.Code) *wire.Message {
 		return errNoRoom.message(p.id, &d.ID)
 	}
 	return in.instead(&d.ID)
+}
+
+// logWithheld tells the operator of a message that is not delivered, and which command shows more of it.
+func (in *inspection) logWithheld(code finding.Code, kept bool) {
+	d := &in.d
+	reason, run, id := string(code), "pellucid explain ", d.ID.String()
+	if kept {
+		run = "pellucid quarantine show "
+	}
+	if in.item != (ID{}) {
+		id = in.item.String()
+	}
+	if by := in.heldBy(code); code == finding.Held {
+		reason = by
+	}
+	in.cfg.Log.Warn("a message of the server was withheld", "code", reason, "method", d.Method, "tool", d.Tool, "kind", d.Kind,
+		"evidence", d.ID.String(), "run", run+id+in.cfg.Flag)
 }
 
 // instead answers with a constant error what cannot be delivered at all.

@@ -4,13 +4,17 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"net/url"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/loopback"
 	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/href"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -69,26 +73,57 @@ func (w *walker) link(v strictjson.Value) finding.Code {
 	if code := w.name(v); code != ok || v.Kind() != '"' {
 		return code
 	}
-	if !mayOpen(v.Text()) {
+	return checkLink(v.Text())
+}
+
+// escapedDelimiter is a delimiter of URIs behind percent escapes, of however many levels.
+var escapedDelimiter = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`%(25)*(2[Ff]|3[Ff]|23|40|3[Aa]|5[Cc])`)
+})
+
+// publicHost stands for this machine, which href does not allow, and for the host of a query.
+const publicHost = "https://host.example"
+
+// checkLink returns why a person may not be asked to open a URL, or ok. It must be one that
+// package href allows, or go to this machine. In the query and the fragment escaped delimiters
+// are allowed, since every request for authorization holds the URL to return to, and href's
+// limit of the length is that of each value.
+func checkLink(s string) finding.Code {
+	before, values := s, ""
+	if i := strings.IndexAny(s, "?#"); i >= 0 {
+		before, values = s[:i], s[i:]
+	}
+	if u, err := url.Parse(before); err == nil && (u.Scheme == "http" || u.Scheme == "https") && loopback.Host(u.Hostname()) {
+		host := u.Hostname()
+		if strings.Contains(host, ":") {
+			host = "[" + host + "]"
+		}
+		rest, plain := strings.CutPrefix(before[len(u.Scheme):], "://"+host)
+		if !plain {
+			return finding.URIHost
+		}
+		before = publicHost + rest
+	}
+	code := refusalOf(before)
+	for value := range strings.FieldsFuncSeq(values, func(r rune) bool { return r == '?' || r == '#' || r == '&' }) {
+		if code == ok {
+			code = refusalOf(publicHost + "/?" + escapedDelimiter().ReplaceAllString(value, "x"))
+		}
+	}
+	return code
+}
+
+// refusalOf returns why href refuses a URI, or ok.
+func refusalOf(s string) finding.Code {
+	var refusal *href.Refusal
+	_, err := href.Parse(s)
+	switch {
+	case errors.As(err, &refusal):
+		return refusal.Code
+	case !strings.HasPrefix(strings.ToLower(s), "https:"):
 		return finding.URIScheme
 	}
 	return ok
-}
-
-// mayOpen reports whether a person may be asked to open a URL: it is encrypted, or goes to
-// this machine, and its host is where it seems to be.
-func mayOpen(s string) bool {
-	u, err := url.Parse(s)
-	if err != nil || u.User != nil || u.Hostname() == "" || strings.ContainsAny(s, "\\ \t\r\n") {
-		return false
-	}
-	switch u.Scheme {
-	case "https":
-		return true
-	case "http":
-		return loopback.Host(u.Hostname())
-	}
-	return false
 }
 
 // isApprovedPage reports whether the walker stands on the page of an app, whose digest is

@@ -55,19 +55,19 @@ type ToolResult struct {
 
 // Inspect lets r through the choke point. clean is what may go to a client: always
 // a tool's result, and one of constant text if r had to be withheld. The decision
-// is in the record.
-func (i *Inspector) Inspect(r ToolResult) (clean []byte, d Decision, err error) {
+// is in the record. Nothing waits for the result once ctx has ended.
+func (i *Inspector) Inspect(ctx context.Context, r ToolResult) (clean []byte, d Decision, err error) {
 	h := i.pool.Get()
 	defer h.Release()
 	s := h.Value()
 	if err = i.prepare(s); err != nil {
 		return nil, Decision{}, err
 	}
-	clean, err = i.inspect(s, r)
+	clean, err = i.inspect(ctx, s, r)
 	return clean, s.last, err
 }
 
-func (i *Inspector) inspect(s *solo, r ToolResult) ([]byte, error) {
+func (i *Inspector) inspect(ctx context.Context, s *solo, r ToolResult) ([]byte, error) {
 	s.last = Decision{}
 	in := s.in
 	in.cfg.Name = labelOr(r.Server, i.cfg.Name)
@@ -82,7 +82,7 @@ func (i *Inspector) inspect(s *solo, r ToolResult) ([]byte, error) {
 	}
 	p := passage{
 		msg:    &wire.Message{Kind: wire.Response, ID: wire.IntID(0), Result: s.doc.Root()},
-		method: mcpmsg.CallTool, id: wire.IntID(0), tool: labelOr(r.Tool, ""), name: r.Tool,
+		method: mcpmsg.CallTool, id: wire.IntID(0), tool: toolOf(r.Tool), name: r.Tool, ctx: ctx,
 	}
 	if r.Schema != nil {
 		p.output, p.schema = r.Schema, i.cfg.Schemas.Compile(r.Schema)
@@ -108,7 +108,7 @@ func (s *solo) refuse(tool string, code finding.Code) ([]byte, error) {
 	if id == nil {
 		return nil, errors.New("gateway: no randomness for an evidence id")
 	}
-	note := unseen(*id, frame.Origin{Server: s.last.Server, Tool: labelOr(tool, "")}, scrub.Faithful, code)
+	note := unseen(*id, frame.Origin{Server: s.last.Server, Tool: toolOf(tool)}, scrub.Faithful, code)
 	return toolPlaceholder(placeholderWhole, *id, false, frame.MetaKey, note), nil
 }
 
@@ -127,7 +127,7 @@ func (i *Inspector) ask(in *inspector, p *passage) {
 		return
 	}
 	// Each within its own time.
-	p.judged.assessments = append(p.judged.assessments, askAll(context.Background(), asked, in.see(*p, wantsRaw(asked)))...)
+	p.judged.assessments = append(p.judged.assessments, askAll(p.context(), asked, in.see(*p, wantsRaw(asked)))...)
 }
 
 // behind has classifiers judge a copy of the result, whose bytes are the caller's.
@@ -148,6 +148,14 @@ func labelOr(s, or string) string {
 		return or
 	}
 	return frame.Other
+}
+
+// toolOf is the name of a tool if it may be shown.
+func toolOf(name string) string {
+	if frame.IsLabel(name) {
+		return name
+	}
+	return unknownTool
 }
 
 // A solo is an inspector for one result at a time, which remembers its last decision.

@@ -53,7 +53,7 @@ func TestInspect(t *testing.T) {
 				r.Schema = []byte(tt.schema)
 			}
 			for range 2 { // the second time from the pool
-				clean, d, err := i.Inspect(r)
+				clean, d, err := i.Inspect(t.Context(), r)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -110,7 +110,7 @@ func TestHiddenOfItem(t *testing.T) {
 	} {
 		i, _ := newTestInspector(t, Config{})
 		for range 2 { // the second time from the pool
-			clean, d, err := i.Inspect(ToolResult{Server: "s", Tool: "t", Raw: []byte(tt.raw)})
+			clean, d, err := i.Inspect(t.Context(), ToolResult{Server: "s", Tool: "t", Raw: []byte(tt.raw)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,7 +138,7 @@ func TestCredentials(t *testing.T) {
 	want := fmt.Sprintf(`"credentials":["sha256:%x"]`, sha256.Sum256([]byte(manifest)))
 	i, _ := newTestInspector(t, Config{})
 	for _, texts := range []string{text.String(), "plain"} {
-		clean, _, err := i.Inspect(ToolResult{Server: "s", Tool: "t", Raw: []byte(`{"content":[{"type":"text","text":"` + texts + `"}]}`)})
+		clean, _, err := i.Inspect(t.Context(), ToolResult{Server: "s", Tool: "t", Raw: []byte(`{"content":[{"type":"text","text":"` + texts + `"}]}`)})
 		if err != nil || strings.Contains(string(clean), want) != (texts != "plain") || strings.Contains(string(clean), "\U000e0133") {
 			t.Errorf("%+q: %v", clean, err)
 		}
@@ -153,7 +153,7 @@ func TestInspectConcurrently(t *testing.T) {
 		wg.Go(func() {
 			for n := range 50 {
 				word := strings.Repeat("x", 1+n*20) + "end"
-				clean, d, err := i.Inspect(ToolResult{Server: "s", Tool: "t", Raw: []byte(`{"content":[{"type":"text","text":"` + word + `"}]}`)})
+				clean, d, err := i.Inspect(t.Context(), ToolResult{Server: "s", Tool: "t", Raw: []byte(`{"content":[{"type":"text","text":"` + word + `"}]}`)})
 				if err != nil || !strings.Contains(string(clean), `\n`+word+`\n`) || !strings.Contains(string(clean), d.ID.String()) {
 					t.Errorf("%v: %s", err, clean)
 					return
@@ -172,7 +172,7 @@ func TestInspectDenied(t *testing.T) {
 	t.Parallel()
 	i, _ := newTestInspector(t, Config{Tools: func(name string) *Rule { return &Rule{Denied: name == "rm"} }})
 	for tool, want := range map[string]Verdict{"rm": Withheld, "ls": Passed} {
-		clean, d, err := i.Inspect(ToolResult{Tool: tool, Raw: []byte(`{"content":[{"type":"text","text":"zzz"}]}`)})
+		clean, d, err := i.Inspect(t.Context(), ToolResult{Tool: tool, Raw: []byte(`{"content":[{"type":"text","text":"zzz"}]}`)})
 		if err != nil || d.Verdict != want || strings.Contains(string(clean), "zzz") != (want == Passed) {
 			t.Errorf("%s: %s %s %v", tool, d.Verdict, clean, err)
 		}
@@ -185,7 +185,7 @@ func FuzzInspect(f *testing.F) {
 	}
 	i, _ := newTestInspector(f, Config{})
 	f.Fuzz(func(t *testing.T, raw, schema []byte) {
-		clean, d, err := i.Inspect(ToolResult{Raw: raw, Schema: schema})
+		clean, d, err := i.Inspect(t.Context(), ToolResult{Raw: raw, Schema: schema})
 		if err != nil {
 			t.Fatal(err)
 		}

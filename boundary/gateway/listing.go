@@ -15,7 +15,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/text/finding"
-	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -128,7 +127,7 @@ func (r *relay) refuseIllFormed(m *wire.Message, k *call) *wire.Message {
 	if id == nil {
 		return errWithheld.to(k, nil)
 	}
-	return r.refuseCall(m, k, *id, frame.Other, placeholderForm, finding.ShapeInvalid)
+	return r.refuseCall(m, k, *id, unknownTool, placeholderForm, finding.ShapeInvalid)
 }
 
 // listings are those of a session. Their lock keeps pages apart that come on several streams at a time.

@@ -165,12 +165,19 @@ func isNarrow(p *passage, v Validation) bool {
 		}
 	}
 	content := root.Get("content")
+	if content.Len() > 1 { // each would be evaluated
+		return false
+	}
 	for block := range content.Elements() {
-		if block.Len() != 2 || block.Get("type").Text() != "text" || !sameAsText(p.schema, block.Get("text")) {
+		if block.Len() != 2 || block.Get("type").Text() != "text" || !sameAsText(p, block.Get("text")) {
 			return false
 		}
 	}
-	return !p.asks() && p.schema.Tool(root).Conformity == validate.Valid
+	if p.asks() {
+		return false
+	}
+	p.checked = p.schema.Tool(p.context(), root)
+	return p.checked.Conformity == validate.Valid
 }
 
 // asks reports whether the answer is a question to the client.
@@ -179,8 +186,8 @@ func (p *passage) asks() bool {
 	return t.Exists() && t.Text() != mcpmsg.ResultTypes[0]
 }
 
-// sameAsText reports whether a text is JSON that stands up to the schema.
-func sameAsText(s *validate.Schema, text strictjson.Value) bool {
+// sameAsText reports whether a text is JSON that stands up to the schema of p.
+func sameAsText(p *passage, text strictjson.Value) bool {
 	var doc strictjson.Doc
-	return text.Kind() == '"' && doc.Reset([]byte(text.Text()), strictjson.Limits{}) == nil && s.Check(doc.Root()).Conformity == validate.Valid
+	return text.Kind() == '"' && doc.Reset([]byte(text.Text()), strictjson.Limits{}) == nil && p.schema.Check(p.context(), doc.Root()).Conformity == validate.Valid
 }

@@ -94,7 +94,7 @@ func TestGrowthOfBlocks(t *testing.T) {
 	for _, blocks := range []int{1, 100, 500, 1000, 2000} {
 		block := `{"type":"text","text":"` + strings.Repeat("abcdefgh", 5) + `"},`
 		raw := []byte(`{"content":[` + strings.TrimSuffix(strings.Repeat(block, blocks), ",") + `]}`)
-		out, _, err := in.Inspect(ToolResult{Server: "srv", Tool: "read", Raw: raw})
+		out, _, err := in.Inspect(t.Context(), ToolResult{Server: "srv", Tool: "read", Raw: raw})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -73,7 +73,15 @@ func (in *inspection) decides(root strictjson.Value) finding.Code {
 	case policy.Sanitise:
 		return in.walkAgain(root)
 	}
-	return finding.Denied
+	return in.cfg.stops(in.d.Policy.Action)
+}
+
+// stops is the code of what an action of the policy keeps from going on.
+func (c *Config) stops(a policy.Action) finding.Code {
+	if a == policy.Deny || c.Hold == nil {
+		return finding.Denied
+	}
+	return finding.Held
 }
 
 // walkAgain scrubs under the profile MCP what was scrubbed under another.
@@ -89,7 +97,10 @@ func (in *inspection) walkAgain(root strictjson.Value) finding.Code {
 	w.reset()
 	w.text, w.normalises, in.d.Profile = s.mcp, true, scrub.MCP.String()
 	if code := in.validated(in.d.Validation); code != ok { // its notes went with the first walk
-		return code
+		if !in.leftContent {
+			return code
+		}
+		in.noteLeftContent(code)
 	}
 	if code := in.walk(root); code != ok {
 		return code
@@ -161,7 +172,7 @@ func (r *relay) refusedByPolicy(ctx context.Context, m *wire.Message, k *call) *
 	case verdict == Passed:
 		return nil
 	case text == placeholderCall:
-		return r.refuseCall(m, k, d.ID, d.Tool, text, finding.Denied)
+		return r.refuseCall(m, k, d.ID, d.Tool, text, finding.Held)
 	}
 	if r.cfg.Captures != nil && k.asked != nil && rule.Capture.any(Dropped) {
 		r.cfg.capture(d, k.asked, nil, nil)
@@ -181,7 +192,7 @@ func (in *inspector) callDecision(e policy.Input, m *wire.Message, v Verdict, de
 	if v == Passed {
 		d.Delivered = d.Received
 	} else {
-		d.Withheld = []policy.Count{{Code: finding.Denied, N: 1}}
+		d.Withheld = []policy.Count{{Code: in.cfg.stops(decided.Action), N: 1}}
 	}
 	return d
 }
@@ -213,7 +224,7 @@ func (r *relay) holdCall(ctx context.Context, d *Decision, m *wire.Message, k *c
 	defer done()
 	err := r.cfg.Hold.Hold(ctx, hold.Item{
 		ID: d.ID.String(), Server: d.Server, Tool: d.Tool, Principal: r.cfg.Principal, Rule: hold.PolicyCall + d.Policy.Rule,
-		Code: finding.Denied, Call: k.approval(), Body: slices.Clone(m.Params.Raw()),
+		Code: finding.Held, Call: k.approval(), Body: slices.Clone(m.Params.Raw()),
 	})
 	if err == nil {
 		return placeholderCall

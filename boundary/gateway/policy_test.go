@@ -87,7 +87,7 @@ func TestPolicyInput(t *testing.T) {
 		}
 	}
 	w.ask(`{"name":"made-up\u202e"}`, harmless)
-	if e := j.last(); e.Tool != "other" {
+	if e := j.last(); e.Tool != unknownTool {
 		t.Errorf("a name that was never listed is told: %+v", e)
 	}
 }
@@ -234,6 +234,25 @@ func TestPolicySanitise(t *testing.T) {
 	}
 }
 
+// TestHeldForRule: a result that a rule holds is held for the rule, in the record, the queue and the log; it is
+// not denied.
+func TestHeldForRule(t *testing.T) {
+	t.Parallel()
+	w := newWard(t, hold.Options{}, policed(&judge{result: outcome(policy.Hold)})...)
+	text, got := w.ask(question, harmless)
+	id, d := w.heldID(text), w.last()
+	it, err := w.queue.Get(context.Background(), id)
+	if err != nil || it.Code != finding.Held || it.Rule != "policy:r" {
+		t.Errorf("item %+v, %v", it, err)
+	}
+	if !holds(d, finding.Held) || holds(d, finding.Denied) || strings.Contains(string(got["result"]), string(finding.Denied)) {
+		t.Errorf("record: %s\n%s", d.AppendJSON(nil), got["result"])
+	}
+	if log := w.log.String(); !strings.Contains(log, "code=policy:r") || !strings.Contains(log, `run="pellucid quarantine show `+id) {
+		t.Errorf("log: %s", log)
+	}
+}
+
 // TestPolicyError: the error that answers a call is a result too.
 func TestPolicyError(t *testing.T) {
 	t.Parallel()
@@ -257,6 +276,9 @@ func TestPolicyCall(t *testing.T) {
 			d := w.last()
 			if d.ID.String() != id || d.Kind != "call" || d.Verdict != Dropped || d.Policy.Action != action || d.Tool != "read" {
 				t.Fatalf("%s: %+v", got, d)
+			}
+			if code := finding.Held; holds(d, code) == (action == policy.Deny) || holds(d, finding.Denied) != (action == policy.Deny) {
+				t.Errorf("record: %s", d.AppendJSON(nil))
 			}
 			if action == policy.Deny {
 				if !isRefusal(got, placeholderDeny, d.ID) {

@@ -134,16 +134,26 @@ func (w *restorer) value(v strictjson.Value) {
 const hintPartial = "pellucid: The arguments hold look-alikes of delimiters of control tokens (U+27E6 to U+27ED, U+2982). " +
 	"On the way to the server only whole control tokens are restored: send the whole token, not a part of it."
 
-// explainPartial says in the result of a call that failed why it may have failed.
-func (in *inspection) explainPartial(root strictjson.Value) {
-	if isError, _ := root.Get("isError").Bool(); !isError || !in.p.restored.partial || !isToolResult(in.row) {
-		return
+// hintContent stands behind an error of a tool from which something was left out.
+const hintContent = "pellucid: The structuredContent of this error was left out: it does not fit the output schema that the tool declares."
+
+// explain says in the result of a call that failed why it may have failed, and what was left out of it.
+func (in *inspection) explain(root strictjson.Value) {
+	if in.p.restored.partial && reportsError(root) && isToolResult(in.row) {
+		in.addText(root, hintPartial)
 	}
-	block := append(strictjson.AppendQuote([]byte(`{"type":"text","text":`), hintPartial), '}')
-	if content := root.Get("content"); content.Kind() == '[' {
+	if in.leftContent {
+		in.addText(in.p.toolResult(root), hintContent)
+	}
+}
+
+// addText adds a text block of ours to a result.
+func (in *inspection) addText(result strictjson.Value, text string) {
+	block := append(strictjson.AppendQuote([]byte(`{"type":"text","text":`), text), '}')
+	if content := result.Get("content"); content.Kind() == '[' {
 		in.w.edits.AppendElement(content, block)
 	} else {
-		in.w.edits.Append(root, "content", append(append([]byte{'['}, block...), ']'))
+		in.w.edits.Append(result, "content", append(append([]byte{'['}, block...), ']'))
 	}
 	in.w.edited = true
 }

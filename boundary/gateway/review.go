@@ -114,7 +114,7 @@ func (d *Decision) hasNoRoom() bool {
 // isUnfit reports whether a result withheld for that reason can be released by no
 // reviewer: a client could not read it as what its server has declared.
 func isUnfit(code finding.Code) bool {
-	return code == finding.ShapeInvalid || code == finding.SchemaInvalid
+	return code == finding.ShapeInvalid || code == finding.SchemaInvalid || code == finding.NotStructured
 }
 
 // heldBy names what holds a result.
@@ -151,7 +151,7 @@ func (r *relay) released(ctx context.Context, k *call) *wire.Message {
 		r.log.Error("a released result is not a valid result: the call goes to the server", "evidence", it.ID)
 		return nil
 	}
-	p := passage{msg: m, method: k.method, id: k.shown, question: k.asked, released: it.ID, revision: r.revisionOf(k), store: &k.store}
+	p := passage{msg: m, method: k.method, id: k.shown, question: k.asked, released: it.ID, ctx: callContext{ctx, k}, revision: r.revisionOf(k), store: &k.store}
 	r.answersCall(&p, k) // by its schema what we add is judged, not the result
 	out := r.in.pass(p)
 	if out == nil {

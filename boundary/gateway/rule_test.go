@@ -50,7 +50,10 @@ func TestValidation(t *testing.T) {
 		{name: "audited", schema: pointSchema, result: `"structuredContent":{"x":"1"}`, mode: Validation{Mode: policy.Audit}, verdict: validate.Invalid},
 		{name: "off", schema: pointSchema, result: `"structuredContent":{"x":"1"}`, mode: Validation{Mode: policy.Off}},
 		{name: "text only", schema: pointSchema, result: `"content":[]`, verdict: validate.Absent},
-		{name: "error", schema: pointSchema, result: `"isError":true,"structuredContent":{}`, verdict: validate.Absent},
+		{name: "text only, strict", schema: pointSchema, result: `"content":[]`, mode: Validation{Strict: true},
+			withheld: finding.NotStructured, verdict: validate.Absent},
+		{name: "error, strict", schema: pointSchema, result: `"content":[],"isError":true`, mode: Validation{Strict: true}, verdict: validate.Absent},
+		{name: "a question, strict", schema: pointSchema, result: `"resultType":"input_required","inputRequests":{}`, mode: Validation{Strict: true}, verdict: validate.Absent},
 		{name: "nothing declared", result: `"structuredContent":{"x":"1"}`},
 		{name: "broken by what was removed", schema: pointSchema, result: `"structuredContent":{"x":1,"s":"` + hidden + `"}`,
 			withheld: finding.SchemaBroken, verdict: validate.Invalid},
@@ -101,6 +104,26 @@ func TestValidationNamesNothing(t *testing.T) {
 	}
 	if v := r.last().Validation; v.Keyword != "const" || v.Pointer != "/#0" {
 		t.Errorf("%+v", v)
+	}
+}
+
+// TestUnknownTool: a tool that is called other is told from one that is not known, of which no record has a name.
+func TestUnknownTool(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.declare(tool("other", ""))
+	for _, c := range []struct {
+		name string
+		told bool
+	}{{"other", true}, {"made up", false}, {"?", false}} {
+		got := r.result(r.request("2", "tools/call", `{"name":"`+c.name+`"}`), `{"content":[{"type":"text","text":"t"}]}`)
+		d := r.last()
+		record, note := string(d.AppendJSON(nil)), string(got.at("result", "_meta", frame.MetaKey))
+		for where, s := range map[string]string{"record": record, "provenance": note} {
+			if strings.Contains(s, `"tool":"other"`) != c.told || strings.Contains(s, `"tool":`) != c.told {
+				t.Errorf("%s of %q: %s", where, c.name, s)
+			}
+		}
 	}
 }
 

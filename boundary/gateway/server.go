@@ -74,7 +74,7 @@ func (r *relay) fromServer(ctx context.Context, m *wire.Message) error {
 		return nil
 	}
 	k.heardAnswer(m)
-	p := passage{msg: m, method: k.method, id: k.shown, watched: &k.watched, store: &k.store, restored: k.restored, revision: r.revisionOf(k)}
+	p := passage{msg: m, method: k.method, id: k.shown, ctx: callContext{ctx, k}, watched: &k.watched, store: &k.store, restored: k.restored, revision: r.revisionOf(k)}
 	switch {
 	case k.method == mcpmsg.CallTool:
 		p.question = k.asked

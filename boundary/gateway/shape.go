@@ -29,6 +29,11 @@ func (in *inspection) formed(root strictjson.Value) (strictjson.Value, finding.C
 		return root, ok
 	}
 	audit := in.rule.Mode == policy.Audit
+	if !audit && in.p.faultOfError(root, r.Fault) {
+		in.misshapen(r.Fault)
+		root = in.withoutContent(root, finding.ShapeInvalid)
+		r = in.p.shape(root)
+	}
 	if r.Fault != (mcpshape.Fault{}) {
 		in.misshapen(r.Fault)
 		if audit {
@@ -68,6 +73,12 @@ func (in *inspection) formed(root strictjson.Value) (strictjson.Value, finding.C
 func (p *passage) shape(root strictjson.Value) mcpshape.Report {
 	part, _, _ := partOf(p.msg)
 	return mcpshape.Check(mcpshape.Revision(p.revision, root), part, p.method, root)
+}
+
+// faultOfError reports whether a message is wrong only, as far as it was read, in the
+// structuredContent of an error that a tool reports, without which it is delivered.
+func (p *passage) faultOfError(root strictjson.Value, f mcpshape.Fault) bool {
+	return f.Place == "structuredContent" && reportsError(p.toolResult(root))
 }
 
 // misshapen records and tells the operator what is wrong with a message.
@@ -111,13 +122,15 @@ func (in *inspector) unfit(p *passage) bool {
 		return false
 	}
 	_, root, _ := partOf(p.msg)
-	if r := p.shape(root); r.Fault != (mcpshape.Fault{}) {
+	result := p.toolResult(root)
+	if r := p.shape(root); r.Fault != (mcpshape.Fault{}) && !p.faultOfError(root, r.Fault) {
 		return true
 	}
-	result := p.toolResult(root)
 	if p.schema == nil || !result.Exists() {
 		return false
 	}
-	p.checked = p.schema.Tool(result)
-	return p.checked.Conformity == validate.Invalid
+	if p.checked.Conformity == 0 {
+		p.checked = p.schema.Tool(p.context(), result)
+	}
+	return !reportsError(result) && p.checked.Conformity == validate.Invalid
 }

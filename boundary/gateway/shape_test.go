@@ -213,7 +213,7 @@ func TestShapeInspected(t *testing.T) {
 	t.Parallel()
 	i, sink := newTestInspector(t, Config{Name: "srv"})
 	for _, c := range forbidden {
-		clean, d, err := i.Inspect(ToolResult{Tool: "read", Raw: []byte(c.result)})
+		clean, d, err := i.Inspect(t.Context(), ToolResult{Tool: "read", Raw: []byte(c.result)})
 		if err != nil || d.Verdict != Withheld || strings.Contains(string(clean), "LEAK") {
 			t.Errorf("%s: %v %s", c.name, err, clean)
 		}

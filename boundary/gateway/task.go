@@ -209,7 +209,7 @@ func (r *relay) createdBy(p *passage, task hold.Digest) {
 	if len(tools) == 1 {
 		r.ofTool(p, tools[0])
 	}
-	if p.msg.Kind == wire.Notification && !r.surface.current() && slices.ContainsFunc(tools, func(tool string) bool { return r.surface.label(tool) == frame.Other }) {
+	if p.msg.Kind == wire.Notification && !r.surface.current() && slices.ContainsFunc(tools, func(tool string) bool { return r.surface.label(tool) == unknownTool }) {
 		p.unsure = unlisted // an answer waits for the list
 	}
 	if len(tools) == 1 {
@@ -395,7 +395,7 @@ func strictest(list []Rule, now time.Time) Rule {
 		if r.MaxChars != 0 && (out.MaxChars == 0 || r.MaxChars < out.MaxChars) {
 			out.MaxChars = r.MaxChars
 		}
-		out.Mode, out.PassUnverifiable = min(out.Mode, r.Mode), out.PassUnverifiable && r.PassUnverifiable
+		out.Mode, out.Strict, out.PassUnverifiable = min(out.Mode, r.Mode), out.Strict || r.Strict, out.PassUnverifiable && r.PassUnverifiable
 		out.Unprivileged, out.Denied = out.Unprivileged && r.Unprivileged, out.Denied && r.Denied
 		out.Capture = out.Capture.and(&r.Capture)
 		for _, code := range r.Hold {

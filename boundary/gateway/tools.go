@@ -78,28 +78,32 @@ func (s *toolList) settle(tools map[string]declared, at int64) {
 	}
 }
 
-// label is the tool's name if it may be shown, else frame.Other.
+// unknownTool stands for a tool whose name may not be shown. It is not a label, so that no
+// tool is called so, and it stands in no record and no provenance.
+const unknownTool = "?"
+
+// label is the tool's name if it may be shown, else unknownTool.
 func (s *toolList) label(tool string) string {
 	s.mu.Lock()
 	d, listed := s.tools[tool]
 	s.mu.Unlock()
 	if !listed || !frame.IsLabel(tool) {
-		return frame.Other
+		return unknownTool
 	}
 	if a := s.admission; a != nil && !a.Admits(surface.Item{Key: surface.Key{Kind: surface.Tool, Name: tool}, Digest: d.version}) {
-		return frame.Other
+		return unknownTool
 	}
 	return tool
 }
 
-// named is the tool's name if the server lists it and some version of it is approved, else frame.Other. It names a
+// named is the tool's name if the server lists it and some version of it is approved, else unknownTool. It names a
 // tool that has changed since it was approved, for the operator.
 func (s *toolList) named(tool string) string {
 	s.mu.Lock()
 	_, listed := s.tools[tool]
 	s.mu.Unlock()
 	if !listed || !frame.IsLabel(tool) || s.admission != nil && !s.admission.Named(surface.Key{Kind: surface.Tool, Name: tool}) {
-		return frame.Other
+		return unknownTool
 	}
 	return tool
 }

@@ -90,7 +90,7 @@ func rejection(d gateway.Decision) finding.Code {
 	}
 	for _, c := range d.Withheld {
 		switch c.Code {
-		case finding.ShapeInvalid, finding.SchemaInvalid, finding.SchemaBroken, finding.SchemaUnverifiable,
+		case finding.ShapeInvalid, finding.SchemaInvalid, finding.SchemaBroken, finding.SchemaUnverifiable, finding.NotStructured,
 			finding.Misshapen, finding.CaseVariant, finding.Violation:
 			return c.Code
 		}

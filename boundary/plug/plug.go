@@ -9,6 +9,7 @@ package plug
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"mime"
 	"net/http"
@@ -157,7 +158,7 @@ func (h *handler) json(answer func(q *query) (any, *refusal)) http.HandlerFunc {
 		defer done()
 		var v any
 		if no == nil {
-			q := &query{src: b}
+			q := &query{ctx: r.Context(), src: b}
 			if no = q.parse(h.MaxBody); no == nil {
 				v, no = answer(q)
 			}
@@ -196,6 +197,7 @@ func answer(w http.ResponseWriter, no *refusal, body []byte) {
 
 // A query is a request's object.
 type query struct {
+	ctx context.Context // of the request
 	src []byte
 	doc strictjson.Doc
 }

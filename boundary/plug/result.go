@@ -34,7 +34,7 @@ func (h *handler) result(q *query) (any, *refusal) {
 	if !q.has("server", "tool", "result", "outputSchema", "profile") || !okServer || !okTool || !okProfile || !known || raw == nil {
 		return nil, errShape
 	}
-	clean, d, err := h.inspector(server).Inspect(gateway.ToolResult{Server: server, Tool: tool, Raw: raw, Schema: schema, Profile: profile})
+	clean, d, err := h.inspector(server).Inspect(q.ctx, gateway.ToolResult{Server: server, Tool: tool, Raw: raw, Schema: schema, Profile: profile})
 	if err != nil {
 		return nil, errInternal
 	}
@@ -94,7 +94,7 @@ func (h *handler) docker(w http.ResponseWriter, r *http.Request) {
 	if server == "" {
 		server = dockerServer
 	}
-	clean, _, err := h.inspector(server).Inspect(gateway.ToolResult{Server: server, Tool: about.Get("tool"), Raw: b})
+	clean, _, err := h.inspector(server).Inspect(r.Context(), gateway.ToolResult{Server: server, Tool: about.Get("tool"), Raw: b})
 	if err != nil {
 		h.write(w, r, errInternal, []byte(notInspected))
 		return

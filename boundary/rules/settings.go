@@ -35,6 +35,7 @@ type settings struct {
 	frame       frame.Kind
 	framing     gateway.Framing
 	validation  gateway.Validation
+	passes      bool // what cannot be judged by its schema
 	maxChars    int
 	timeout     time.Duration
 	hold        []finding.Code
@@ -73,6 +74,10 @@ var (
 	// modes are those of a check that runs before the delivery.
 	modes = choices[policy.Mode]{[]string{"enforce", "audit", "off"}, []policy.Mode{policy.Enforce, policy.Audit, policy.Off}}
 
+	// validations are what becomes of messages that do not fit their schemas.
+	validations = choices[gateway.Validation]{[]string{"enforce", "strict", "audit", "off"},
+		[]gateway.Validation{{}, {Strict: true}, {Mode: policy.Audit}, {Mode: policy.Off}}}
+
 	// captureParts are the texts of a call, and captureVerdicts the verdicts on it.
 	captureParts    = []string{"arguments", "received", "delivered"}
 	captureVerdicts = []string{string(gateway.Passed), string(gateway.Changed), string(gateway.Withheld), string(gateway.Dropped)}
@@ -97,8 +102,8 @@ func (s *settings) members(r *Rules, at level) []member {
 		{"frame", live, word(&s.frame, frame.KindFence, frames.words, frames.values), "`fence` puts the text of tools between tags; `meta` marks it in `_meta` only, for programs that parse it; `llm` puts it into the envelope of text that an external language model has written ([frame](frame.md))"},
 		{"fence", live, fence(&s.framing, at), "what is put between tags beside the text of tools ([Framing](#framing))"},
 		{"structured", live, word(&s.framing.StructuredText, false, structuredWords, []bool{false, true}), "`text` delivers structured content as JSON between tags, and takes `outputSchema` from the tools"},
-		{"validate", live, word(&s.validation.Mode, policy.Enforce, modes.words, modes.values), "what becomes of structured content that its tool's `outputSchema` refuses, and of messages of another form ([shape](shape.md)): `enforce` withholds it, `audit` records it"},
-		{"unverifiable", live, word(&s.validation.PassUnverifiable, true, []string{"pass", "hold"}, []bool{true, false}), "what becomes of a result whose schema cannot be evaluated"},
+		{"validate", live, word(&s.validation, gateway.Validation{}, validations.words, validations.values), "what becomes of structured content that its tool's `outputSchema` refuses, and of messages of another form ([shape](shape.md)): `enforce` withholds it, `strict` also a result that lacks the content its schema promises, `audit` records it"},
+		{"unverifiable", live, word(&s.passes, true, []string{"pass", "hold"}, []bool{true, false}), "what becomes of a result whose schema cannot be evaluated"},
 		{"max_chars", live, integer(&s.maxChars, 1<<20, minChars, maxChars), "characters of a text, behind which it is cut: the text, the log and the provenance say so"},
 		{"timeout", live, duration(&s.timeout, 10*time.Minute, time.Second, maxTimeout), "how long the server may be silent about a request"},
 		{"privileged", live, boolean(&s.privileged, true), "`false`: delivered even if evidence is required and cannot be written"},
@@ -237,7 +242,7 @@ func (c *compiler) tool(s settings, p place) *Tool {
 	t := &Tool{
 		Rule: gateway.Rule{
 			Denied: s.denied, Profile: s.profile, ControlTokens: s.tokens, Frame: s.frame, Framing: s.framing, MaxChars: s.maxChars,
-			Timeout: s.timeout, Validation: s.validation, Hold: s.hold, Unprivileged: !s.privileged,
+			Timeout: s.timeout, Validation: gateway.Validation{Mode: s.validation.Mode, Strict: s.validation.Strict, PassUnverifiable: s.passes}, Hold: s.hold, Unprivileged: !s.privileged,
 			Capture: newCapture(s.capture, s.captureOf),
 		},
 		Classifiers: s.classifiers, also: s.also,

@@ -3,17 +3,16 @@
 // Package validate checks the answer of a tool against the schema that its server has declared.
 //
 // Both are a stranger's. A schema is compiled only below fixed bounds, reads
-// nothing but itself, and is evaluated only where a bound on the work, computed
-// before, allows it. What cannot be compiled or afforded is Unverifiable, which
-// is neither valid nor invalid: the operator's policy decides.
+// nothing but itself, and is evaluated until a bound on the work is reached or the
+// call ends. What cannot be compiled or afforded is Unverifiable, which is neither
+// valid nor invalid: the operator's policy decides.
 package validate
 
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
+	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -30,9 +29,10 @@ import (
 const (
 	MaxSchema  = 1 << 20 // bytes
 	maxDepth   = 64      // levels of the schema's JSON
-	maxValues  = 1 << 17 // values and names in it
-	maxSchemas = 20_000  // subschemas
+	maxValues  = 1 << 15 // values and names in it
+	maxSchemas = 10_000  // values in it that may be subschemas: the library looks for each among all
 	maxWork    = 5 << 20 // subschema evaluations, strings weighing by their length: about half a second
+	maxMatches = 1e7     // instructions of the patterns' programs, times characters: about as long
 )
 
 // A Reason says why a schema or a value cannot be judged. It is a constant of this
@@ -51,6 +51,7 @@ const (
 	tooCostly   Reason = "schema-too-costly"  // for this value
 	engineFault Reason = "schema-engine"      // the evaluation failed
 	valueLimits Reason = "schema-value-limit" // a number that is not worth computing with
+	callEnded   Reason = "call-ended"         // before the evaluation
 )
 
 // Error makes a Reason an error.
@@ -74,46 +75,44 @@ func (v Conformity) String() string {
 	return [...]string{"none", "valid", "invalid", "unverifiable", "absent"}[min(v, 4)]
 }
 
-// A Result is a Conformity with its place. Nothing in it is third-party text.
+// A Result is a Conformity with its place. Nothing in it is third-party text: names
+// are written #n, their ordinal from 0.
 type Result struct {
 	Conformity Conformity
 	Reason     Reason // of Unverifiable
-	Keyword    string // of Invalid: the schema keyword that failed first
-	Pointer    string // of Invalid: where in the value; names are written #n, their ordinal from 0
+	Keyword    string // of Invalid: the schema keyword that failed first; of a pattern that is too costly: its keyword
+	Pointer    string // of Invalid: where in the value; of a pattern: where in the schema
 }
 
 // A Schema is a compiled schema, or the Reason why there is none. It is safe for
 // concurrent use.
 type Schema struct {
-	root   *jsonschema.Schema
-	reason Reason
-
-	mu   sync.Mutex
-	cost coster
+	src     []byte
+	reason  Reason
+	engines sync.Pool
 }
 
 // Compile compiles a schema, JSON Schema 2020-12 unless it says otherwise. What
 // cannot be compiled is a Schema that finds everything Unverifiable.
 func Compile(src []byte) *Schema {
-	root, err := compile(src)
-	s := &Schema{root: root}
-	if err == nil {
-		err = s.cost.init(root)
-	}
+	s := &Schema{src: bytes.Clone(src)}
+	e, err := compile(src)
 	if err != nil {
 		s.reason = notSchema
 		errors.As(err, &s.reason)
+		return s
 	}
+	s.engines.Put(e)
 	return s
 }
 
 // Reason is why nothing can be judged by s; "" if that is not so.
 func (s *Schema) Reason() Reason { return s.reason }
 
-func compile(src []byte) (root *jsonschema.Schema, err error) {
+func compile(src []byte) (e *engine, err error) {
 	defer func() {
 		if recover() != nil { // by the library, on numbers that no int holds
-			root, err = nil, notSchema
+			e, err = nil, notSchema
 		}
 	}()
 	var doc strictjson.Doc
@@ -128,23 +127,28 @@ func compile(src []byte) (root *jsonschema.Schema, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if !countable(doc.Root()) {
+	switch schemas, countable := read(doc.Root()); {
+	case !countable:
 		return nil, notSchema
+	case schemas > maxSchemas:
+		return nil, tooLarge
 	}
+	e = &engine{}
 	c := jsonschema.NewCompiler()
+	c.UseRegexpEngine(e.newPattern)
 	c.UseLoader(nowhere{})
 	c.DefaultDraft(jsonschema.Draft2020)
 	if err := c.AddResource(base, value); err != nil {
 		return nil, notSchema
 	}
-	root, err = c.Compile(base)
+	e.root, err = c.Compile(base)
 	var load *jsonschema.LoadURLError
 	var scheme *jsonschema.UnsupportedURLSchemeError
 	var pattern *jsonschema.InvalidRegexError
 	var schema *jsonschema.ValidationError
 	switch {
 	case err == nil:
-		return root, nil
+		return e, e.prepare()
 	case errors.As(err, &load), errors.As(err, &scheme):
 		return nil, remote
 	case errors.As(err, &pattern), schemaError(err, &schema) && badRegex(schema):
@@ -168,25 +172,28 @@ func badRegex(e *jsonschema.ValidationError) bool {
 	return slices.ContainsFunc(e.Causes, badRegex)
 }
 
-// countable reports whether every length and number of items in a schema fits an
-// int32: the library lets greater ones overflow.
-func countable(v strictjson.Value) bool {
+// read returns how many values of v may be subschemas, and whether every length and number
+// of items in it fits an int32: the library lets greater ones overflow.
+func read(v strictjson.Value) (schemas int, countable bool) {
+	countable = true
+	if k := v.Kind(); k == '{' || k == 't' || k == 'f' {
+		schemas = 1
+	}
+	below := func(e strictjson.Value) {
+		n, is := read(e)
+		schemas, countable = schemas+n, countable && is
+	}
 	for name, m := range v.Members() {
 		if m.Kind() == '0' && counts[name.Text()] {
-			if f, err := strconv.ParseFloat(string(m.Raw()), 64); err != nil || f > math.MaxInt32 {
-				return false
-			}
+			f, err := strconv.ParseFloat(string(m.Raw()), 64)
+			countable = countable && err == nil && f <= math.MaxInt32
 		}
-		if !countable(m) {
-			return false
-		}
+		below(m)
 	}
 	for e := range v.Elements() {
-		if !countable(e) {
-			return false
-		}
+		below(e)
 	}
-	return true
+	return schemas, countable
 }
 
 var counts = map[string]bool{
@@ -203,36 +210,48 @@ type nowhere struct{}
 // Load refuses every reference to another document.
 func (nowhere) Load(string) (any, error) { return nil, errors.New("validate: not looked up") }
 
-// Check judges a value.
-func (s *Schema) Check(v strictjson.Value) Result {
-	if s.reason != "" {
-		return Result{Conformity: Unverifiable, Reason: s.reason}
-	}
-	s.mu.Lock()
-	work, err := s.cost.of(v)
-	s.mu.Unlock()
-	if err == nil && work > maxWork {
-		err = tooCostly
-	}
-	var value any
-	if err == nil {
-		value, err = decode(v)
-	}
-	if err != nil {
+// Check judges a value, for as long as ctx does not end.
+func (s *Schema) Check(ctx context.Context, v strictjson.Value) Result {
+	unverifiable := func(err error) Result {
 		r := Result{Conformity: Unverifiable, Reason: engineFault}
 		errors.As(err, &r.Reason)
 		return r
 	}
-	return s.run(v, value)
+	if s.reason != "" {
+		return unverifiable(s.reason)
+	}
+	value, err := decode(v)
+	if err != nil {
+		return unverifiable(err)
+	}
+	e, idle := s.engines.Get().(*engine)
+	if !idle { // another evaluation has it
+		if e, err = compile(s.src); err != nil {
+			return unverifiable(err)
+		}
+	}
+	defer s.engines.Put(e)
+	return e.evaluate(ctx, s.src, v, value)
 }
 
-func (s *Schema) run(v strictjson.Value, value any) (r Result) {
+// evaluate judges a value, which is v, by the schema of which src is the source.
+func (e *engine) evaluate(ctx context.Context, src []byte, v strictjson.Value, value any) (r Result) {
+	e.ctx, e.work, e.look, e.matches = ctx, maxWork, maxWork, maxMatches
 	defer func() {
-		if recover() != nil {
+		e.ctx = nil
+		switch fault := recover().(type) {
+		case nil:
+		case exceeded:
+			r = Result{Conformity: Unverifiable, Reason: fault.reason}
+			if fault.pattern != nil {
+				r.Keyword, r.Pointer = fault.pattern.keyword, fault.pattern.placeIn(src)
+			}
+		default:
 			r = Result{Conformity: Unverifiable, Reason: engineFault}
 		}
 	}()
-	err := s.root.Validate(value)
+	e.spend(own(e.root))
+	err := e.root.Validate(value)
 	if err == nil {
 		return Result{Conformity: Valid}
 	}
@@ -247,7 +266,7 @@ func (s *Schema) run(v strictjson.Value, value any) (r Result) {
 	case *kind.InvalidJsonValue:
 		return Result{Conformity: Unverifiable, Reason: engineFault}
 	}
-	return Result{Conformity: Invalid, Keyword: keyword(failed.ErrorKind), Pointer: pointer(v, failed.InstanceLocation)}
+	return Result{Conformity: Invalid, Keyword: keyword(failed.ErrorKind), Pointer: pointer(v, failed.InstanceLocation, nil)}
 }
 
 // first is the failure that is told of several: the library finds them in the
@@ -267,17 +286,14 @@ func first(e *jsonschema.ValidationError) *jsonschema.ValidationError {
 	return least
 }
 
-// Tool judges the result of a tool call. One that reports an error, or that has no
-// structuredContent, is Absent: clients of every revision get by with the text.
-func (s *Schema) Tool(result strictjson.Value) Result {
-	if failed, _ := result.Get("isError").Bool(); failed {
-		return Result{Conformity: Absent}
-	}
+// Tool judges the result of a tool call, for as long as ctx does not end. One that has no
+// structuredContent is Absent, and so is null of one that reports an error.
+func (s *Schema) Tool(ctx context.Context, result strictjson.Value) Result {
 	v := result.Get("structuredContent")
-	if !v.Exists() {
+	if failed, _ := result.Get("isError").Bool(); !v.Exists() || failed && v.Kind() == 'n' {
 		return Result{Conformity: Absent}
 	}
-	return s.Check(v)
+	return s.Check(ctx, v)
 }
 
 // keyword is the schema keyword of a failure, as the specification spells it.
@@ -298,105 +314,8 @@ var known = func() map[string]bool {
 		maxProperties minProperties required propertyNames properties patternProperties additionalProperties
 		dependencies dependentRequired dependentSchemas unevaluatedProperties maxItems minItems uniqueItems contains
 		minContains maxContains items additionalItems prefixItems unevaluatedItems minLength maxLength pattern
-		contentEncoding contentMediaType contentSchema maximum minimum exclusiveMaximum exclusiveMinimum multipleOf`) {
+		contentEncoding contentMediaType contentSchema $defs definitions maximum minimum exclusiveMaximum exclusiveMinimum multipleOf`) {
 		m[name] = true
 	}
 	return m
 }()
-
-// maxPointer bounds what is told of a place.
-const maxPointer = 16 // levels
-
-// pointer writes a place without the names that stand on it.
-func pointer(v strictjson.Value, at []string) string {
-	var b strings.Builder
-	for i, name := range at {
-		if i == maxPointer {
-			b.WriteString("/\u2026")
-			break
-		}
-		b.WriteByte('/')
-		switch v.Kind() {
-		case '[':
-			b.WriteString(name) // an index
-			n, err := strconv.Atoi(name)
-			if err != nil {
-				return b.String()
-			}
-			k := 0
-			for e := range v.Elements() {
-				if k == n {
-					v = e
-					break
-				}
-				k++
-			}
-		default:
-			k := 0
-			for m, e := range v.Members() {
-				if m.Text() == name {
-					fmt.Fprintf(&b, "#%d", k)
-					v = e
-					break
-				}
-				k++
-			}
-		}
-	}
-	return b.String()
-}
-
-// maxNumber bounds what is computed with exactly: bytes of a number, and its
-// exponent.
-const (
-	maxNumber   = 64
-	maxExponent = 400
-)
-
-// decode makes of v what the library takes.
-func decode(v strictjson.Value) (any, error) {
-	switch v.Kind() {
-	case '{':
-		m := map[string]any{}
-		for name, e := range v.Members() {
-			x, err := decode(e)
-			if err != nil {
-				return nil, err
-			}
-			m[name.Text()] = x
-		}
-		return m, nil
-	case '[':
-		list := []any{}
-		for e := range v.Elements() {
-			x, err := decode(e)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, x)
-		}
-		return list, nil
-	case '"':
-		return v.Text(), nil
-	case 't', 'f':
-		b, _ := v.Bool()
-		return b, nil
-	case '0':
-		return number(v.Raw())
-	}
-	return nil, nil
-}
-
-func number(raw []byte) (any, error) {
-	mantissa, exponent, has := bytes.Cut(bytes.ToLower(raw), []byte{'e'})
-	if len(mantissa) > maxNumber {
-		return nil, valueLimits
-	}
-	if has {
-		n, err := strconv.Atoi(string(exponent))
-		if err != nil || n > maxExponent || n < -maxExponent {
-			return nil, valueLimits
-		}
-	}
-	return json.Number(raw), nil
-}

@@ -120,7 +120,7 @@ var others = []struct {
 		"A token counts in the case in which tokenizers spell it, and not as an index (`calls[CALL_ID]`) or a type argument (`Promise<tool_result> r;`) of source code; what is disguised counts in any case.",
 		"NFKC is what the profile `mcp` does. Of 4,466 honest rows of the development corpora it changes the digits of 44 (`10⁶` becomes `106`), the default, `faithful`, those of none, and what was read must also match when it is edited. Tokens, role markers and classifiers look at the text in NFKC and without hidden characters under both.",
 		"`faithful` keeps the hidden characters that an emoji or a language needs, U+200B and U+200C among them, up to a limit for each item. The scrub specification, 3.6.1, lists them.",
-		"Results without structuredContent are not failed for it: every revision lets a client get by with the text.",
+		"A result without the structuredContent that its schema promises is flagged; `validate: strict` withholds it.",
 		"A schema that cannot be compiled or afforded is neither valid nor invalid; the operator decides.",
 	}},
 	{"MCP server verifier", verifier, []string{

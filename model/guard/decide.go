@@ -325,7 +325,7 @@ func (d *decider) ask(ctx context.Context, call hold.Digest) {
 		return
 	}
 	err = d.g.o.Hooks.Desk.Hold(context.WithoutCancel(ctx), hold.Item{
-		ID: d.x.id, Server: DeskServer, Tool: d.tool(), Principal: d.x.principal, Rule: hold.GuardCall, Code: finding.Denied, Call: call, Body: body,
+		ID: d.x.id, Server: DeskServer, Tool: d.tool(), Principal: d.x.principal, Rule: hold.GuardCall, Code: finding.Held, Call: call, Body: body,
 		Question: d.context(),
 	})
 	if err != nil {

@@ -124,7 +124,7 @@ var errException = errors.New("hold: an exception is for a server and a code for
 // classifier says of it. What the policy has decided and what has the wrong form is not.
 func Exceptable(code finding.Code) bool {
 	switch code {
-	case finding.Denied, finding.ShapeInvalid, finding.SchemaInvalid, finding.SchemaBroken, finding.SchemaUnverifiable, finding.NoRoom, finding.QueueFull, finding.Unapproved, finding.Violation:
+	case finding.Denied, finding.Held, finding.ShapeInvalid, finding.SchemaInvalid, finding.SchemaBroken, finding.SchemaUnverifiable, finding.NotStructured, finding.NoRoom, finding.QueueFull, finding.Unapproved, finding.Violation:
 		return false
 	}
 	return code.Known()

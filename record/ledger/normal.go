@@ -14,10 +14,13 @@ import (
 // one, lists are in order, numbers within their bounds. It shares no list with e.
 func (e *Event) normal() Event {
 	n := *e
-	for _, s := range [...]*string{&n.Server, &n.Tool, &n.Method, &n.Shape, &n.Verdict, &n.Rule, &n.Reason, &n.Profile, &n.Actor} {
+	for _, s := range [...]*string{&n.Server, &n.Method, &n.Shape, &n.Verdict, &n.Rule, &n.Reason, &n.Profile, &n.Actor} {
 		if *s != "" {
 			*s = frame.Label(*s)
 		}
+	}
+	if !frame.IsLabel(n.Tool) {
+		n.Tool = "" // it is not known
 	}
 	n.Time = e.Time.Round(0).UTC()
 	n.Inspected = clamp(max(e.Inspected, 0))

@@ -122,7 +122,7 @@ func TestShowCapture(t *testing.T) {
 	if err := ShowCapture(&b, terminal.Palette{}, c); err != nil || strings.ContainsAny(b.String(), "\x1b\u202e") {
 		t.Errorf("%q, %v", b.String(), err)
 	}
-	for _, want := range []string{"verdict    other; it was not held\n", "tool       files/other\n", "arguments: not kept; capture: [arguments] keeps it\n", "\n  a\u2039U+202E",
+	for _, want := range []string{"verdict    other; it was not held\n", "tool       files/?\n", "arguments: not kept; capture: [arguments] keeps it\n", "\n  a\u2039U+202E",
 		"delivered: not kept, for it has 2097152 bytes\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q does not contain %q", b.String(), want)

@@ -31,8 +31,10 @@ func Believed(it *hold.Item) *hold.Item {
 	if !it.State.Known() {
 		out.State = frame.Other
 	}
-	names := frame.Origin{Server: it.Server, Tool: it.Tool}.Labels()
-	out.Server, out.Tool = names.Server, names.Tool
+	out.Server = frame.Label(it.Server)
+	if it.Tool != "" && !frame.IsLabel(it.Tool) {
+		out.Tool = "?" // it is not known
+	}
 	for _, s := range []*string{&out.Principal, &out.Rule, &out.By} {
 		if len(*s) > terminal.MaxInline || !utf8.ValidString(*s) {
 			*s = finding.Quote(*s)
@@ -43,11 +45,11 @@ func Believed(it *hold.Item) *hold.Item {
 
 // Source is the server of an item and its tool, where these are names.
 func Source(it *hold.Item) string {
-	name := frame.Origin{Server: it.Server, Tool: it.Tool}.Labels()
+	it = Believed(it)
 	if it.Tool == "" {
-		return name.Server
+		return it.Server
 	}
-	return name.Server + "/" + name.Tool
+	return it.Server + "/" + it.Tool
 }
 
 // code is the finding of an item, where it is one.
@@ -56,6 +58,14 @@ func code(it *hold.Item) string {
 		return string(it.Code)
 	}
 	return frame.Other
+}
+
+// reason is what holds an item, for a person: a rule where nothing was found, else the finding.
+func reason(it *hold.Item) string {
+	if it.Code == finding.Held && frame.IsLabel(it.Rule) {
+		return it.Rule
+	}
+	return code(it)
 }
 
 // An Item is an item for programs. Body and the messages in Hidden are third-party text.
@@ -158,7 +168,11 @@ func Show(dst io.Writer, p terminal.Palette, it *hold.Item, a Asked) error {
 	row("state", string(it.State))
 	row("tool", Source(it))
 	row("principal", it.Principal)
-	row("held for", code(it)+" ("+it.Rule+")")
+	if why := reason(it); why != it.Rule {
+		row("held for", why+" ("+it.Rule+")")
+	} else {
+		row("held for", why)
+	}
 	row("held", terminal.Minute(it.Held)+", until "+terminal.Minute(it.Until))
 	if it.By != "" {
 		row("decided", terminal.Minute(it.Decided)+" by "+it.By)

@@ -30,7 +30,7 @@ func TestBelieved(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	it.State, it.Tool, it.Principal = "no state", "no\ntool", strings.Repeat("x", 600)
-	if got := Believed(&it); got.State != frame.Other || got.Tool != frame.Other || !strings.HasSuffix(got.Principal, "bytes)") || it.State != "no state" {
+	if got := Believed(&it); got.State != frame.Other || got.Tool != "?" || !strings.HasSuffix(got.Principal, "bytes)") || it.State != "no state" {
 		t.Errorf("%+v of %+v", got, it)
 	}
 }
@@ -87,6 +87,7 @@ func TestShow(t *testing.T) {
 		body   bool
 		hidden int
 	}{
+		"held by a rule": {func(it *hold.Item) { it.Rule, it.Code, it.Tool = "policy:large", finding.Held, "?" }, []string{"tool       files/?\n", "held for   policy:large\n"}, nil, false, true, 0},
 		"held": {func(*hold.Item) {}, []string{"tool       files/read\n", "held for   hidden-tag (finding)\n", "held       2026-03-04 05:06Z, until 2026-03-04 06:06Z\n",
 			"size       33 bytes\n", "\ncontent/0/text\n  a\u2039U+202E"}, []string{"decided", "\u202e"}, false, true, 0},
 		"a message hides": {func(it *hold.Item) {
@@ -99,7 +100,7 @@ func TestShow(t *testing.T) {
 		"changed by hand": {func(it *hold.Item) {
 			it.ID, it.Server, it.Tool, it.Rule, it.Code = "\x1b[2J", "no\nserver", "no\ntool", "\x1b[2J", "no code"
 		},
-			[]string{"tool       other/other\n", "held for   other ("}, []string{"\x1b"}, false, true, 0},
+			[]string{"tool       other/?\n", "held for   other ("}, []string{"\x1b"}, false, true, 0},
 	} {
 		it := heldItem()
 		tt.change(&it)

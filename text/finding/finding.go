@@ -66,31 +66,33 @@ const (
 
 // What the boundary finds in messages, and why it withholds or passes unread.
 const (
-	RefusedName        Code = "name-refused"        // hidden character or token in what is never rewritten
-	CaseVariant        Code = "case-variant"        // a member that some readers take for another
-	Misshapen          Code = "misshapen"           // not the type that the protocol gives it
-	TooLong            Code = "too-long"            // over a limit, and not to be cut
-	ForgedProvenance   Code = "forged-provenance"   // an upstream's member under our own prefix
-	FenceLookalike     Code = "fence-lookalike"     // text that imitates our tags
-	ShapeInvalid       Code = "shape-invalid"       // not what the protocol's schema allows
-	ShapeRepaired      Code = "shape-repaired"      // made what the protocol's schema allows
-	SchemaInvalid      Code = "schema-invalid"      // not what the declared outputSchema allows
-	SchemaBroken       Code = "schema-broken"       // no longer, once it was made safe
-	SchemaUnverifiable Code = "schema-unverifiable" // the declared outputSchema cannot be evaluated
-	Denied             Code = "denied"              // policy forbids it
-	Unapproved         Code = "unapproved"          // not what was approved of what the server says of itself
-	Suspected          Code = "suspected-injection" // a classifier takes it for an injection
-	Unjudged           Code = "not-judged"          // a required classifier could not judge it
-	Violation          Code = "violation"           // a message that is not acceptable MCP
-	Unsolicited        Code = "unsolicited"         // an answer without a request that waits for it
-	NoRoom             Code = "no-room"             // too much was under way to look at it
-	QueueFull          Code = "queue-full"          // it was to be held, and the queue for review has no room
-	BlobNotInspected   Code = "binary"              // not inspected: a blob that is no text
-	Opaque             Code = "opaque"              // not inspected: echoed, never read
-	ApprovedPage       Code = "approved-page"       // not inspected: the page of an app, in the version that was approved
-	UnknownCharset     Code = "unknown-charset"     // not inspected in its own character set, which is not known
-	AmbiguousEncoding  Code = "ambiguous-encoding"  // base64, data: URI or text in it that readers decode differently
-	EncodingRepaired   Code = "encoding-repaired"   // base64 was put into its canonical spelling
+	RefusedName        Code = "name-refused"               // hidden character or token in what is never rewritten
+	CaseVariant        Code = "case-variant"               // a member that some readers take for another
+	Misshapen          Code = "misshapen"                  // not the type that the protocol gives it
+	TooLong            Code = "too-long"                   // over a limit, and not to be cut
+	ForgedProvenance   Code = "forged-provenance"          // an upstream's member under our own prefix
+	FenceLookalike     Code = "fence-lookalike"            // text that imitates our tags
+	ShapeInvalid       Code = "shape-invalid"              // not what the protocol's schema allows
+	ShapeRepaired      Code = "shape-repaired"             // made what the protocol's schema allows
+	SchemaInvalid      Code = "schema-invalid"             // not what the declared outputSchema allows
+	SchemaBroken       Code = "schema-broken"              // no longer, once it was made safe
+	SchemaUnverifiable Code = "schema-unverifiable"        // the declared outputSchema cannot be evaluated
+	NotStructured      Code = "structured-content-missing" // the declared outputSchema promises one
+	Denied             Code = "denied"                     // policy forbids it
+	Held               Code = "held"                       // a rule wants a reviewer to look at it
+	Unapproved         Code = "unapproved"                 // not what was approved of what the server says of itself
+	Suspected          Code = "suspected-injection"        // a classifier takes it for an injection
+	Unjudged           Code = "not-judged"                 // a required classifier could not judge it
+	Violation          Code = "violation"                  // a message that is not acceptable MCP
+	Unsolicited        Code = "unsolicited"                // an answer without a request that waits for it
+	NoRoom             Code = "no-room"                    // too much was under way to look at it
+	QueueFull          Code = "queue-full"                 // it was to be held, and the queue for review has no room
+	BlobNotInspected   Code = "binary"                     // not inspected: a blob that is no text
+	Opaque             Code = "opaque"                     // not inspected: echoed, never read
+	ApprovedPage       Code = "approved-page"              // not inspected: the page of an app, in the version that was approved
+	UnknownCharset     Code = "unknown-charset"            // not inspected in its own character set, which is not known
+	AmbiguousEncoding  Code = "ambiguous-encoding"         // base64, data: URI or text in it that readers decode differently
+	EncodingRepaired   Code = "encoding-repaired"          // base64 was put into its canonical spelling
 )
 
 // Why attest refuses an attestation.
@@ -152,7 +154,7 @@ var severities = map[Code]Severity{
 	URISyntax: Error, URIScheme: Error, URIHost: Error, URILength: Error,
 	URIHidden: Error, URIDecodes: Error,
 	RefusedName: Error, CaseVariant: Error, Misshapen: Error, TooLong: Error,
-	ForgedProvenance: Error, FenceLookalike: Error, ShapeInvalid: Error, ShapeRepaired: Info, SchemaInvalid: Error, SchemaBroken: Warn, SchemaUnverifiable: Warn, Denied: Info, Unapproved: Warn, Suspected: Warn, Unjudged: Info, Violation: Error,
+	ForgedProvenance: Error, FenceLookalike: Error, ShapeInvalid: Error, ShapeRepaired: Info, SchemaInvalid: Error, SchemaBroken: Warn, SchemaUnverifiable: Warn, NotStructured: Info, Denied: Info, Held: Info, Unapproved: Warn, Suspected: Warn, Unjudged: Info, Violation: Error,
 	Unsolicited: Warn, NoRoom: Warn, QueueFull: Warn, BlobNotInspected: Info, Opaque: Info, ApprovedPage: Info,
 	UnknownCharset: Warn, AmbiguousEncoding: Error, EncodingRepaired: Info,
 	NotJSON: Error, TooDeep: Error, TooMany: Error, UnknownContext: Error, UndefinedTerm: Error,

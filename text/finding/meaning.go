@@ -56,6 +56,8 @@ var meanings = map[Code]string{
 	ShapeRepaired:      "The message was not quite what the protocol's schema allows, and was repaired.",
 	SchemaInvalid:      "The result is not what the outputSchema of the tool allows.",
 	SchemaBroken:       "The result no longer matched the outputSchema of the tool once it was made safe.",
+	Held:               "A rule of the operator holds it until a reviewer has looked at it.",
+	NotStructured:      "The tool declares an outputSchema, and its result has no structuredContent.",
 	SchemaUnverifiable: "The outputSchema of the tool cannot be evaluated.",
 	Denied:             "A rule of the operator does not allow it.",
 	Unapproved:         "What the server says of itself is not what was approved.",

@@ -101,7 +101,9 @@ func (p *Provenance) AppendJSON(dst []byte) []byte {
 	o := p.Labels()
 	dst = append(dst, `{"untrusted":true`...)
 	dst = appendMember(dst, "server", o.Server)
-	dst = appendMember(dst, "tool", o.Tool)
+	if IsLabel(p.Tool) { // else there is none, or it is not known
+		dst = appendMember(dst, "tool", o.Tool)
+	}
 	dst = appendMember(dst, "model", o.Model)
 	dst = appendMember(dst, "frame", p.Kind.String())
 	dst = appendMember(dst, "profile", p.Profile)
