@@ -3,7 +3,10 @@
 package evidence
 
 import (
+	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/binary"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,6 +41,9 @@ func Message(d *gateway.Decision) *ledger.Event {
 	if d.Repeated > 0 {
 		e.Numbers = append(e.Numbers, ledger.Number{Name: "repeated", N: int64(d.Repeated)})
 	}
+	if f := d.Fault; f.Kind != "" {
+		e.Numbers = append(e.Numbers, Lowering(trust.Kind(f.Kind), f.Content))
+	}
 	if id, err := ledger.ParseID(d.Released); err == nil {
 		e.Kind, e.Of = ledger.ResultTaken, id
 	}
@@ -54,6 +60,32 @@ func Message(d *gateway.Decision) *ledger.Event {
 		}
 	}
 	return e
+}
+
+// Lowering is the number that says what lowers the score of a server, and by which content. The Recorder puts a keyed
+// mark in the place of this one, so that a reader of the log cannot guess the content from it.
+func Lowering[D ~[sha256.Size]byte](kind trust.Kind, content D) ledger.Number {
+	return ledger.Number{Name: standing.Lowering + string(kind), N: markOf(content[:])}
+}
+
+// markOf is the beginning of a digest as a number of 52 bits.
+func markOf(digest []byte) int64 { return int64(binary.BigEndian.Uint64(digest) >> 12) }
+
+// keyed returns the numbers with a keyed mark in the place of each that Lowering has made.
+func (r *Recorder) keyed(list []ledger.Number) []ledger.Number {
+	isMark := func(n ledger.Number) bool { return strings.HasPrefix(n.Name, standing.Lowering) && n.N != 0 }
+	if !slices.ContainsFunc(list, isMark) {
+		return list
+	}
+	list = slices.Clone(list)
+	for i := range list {
+		if isMark(list[i]) {
+			h := hmac.New(sha256.New, r.o.MarkKey)
+			_ = binary.Write(h, binary.BigEndian, list[i].N)
+			list[i].N = markOf(h.Sum(nil))
+		}
+	}
+	return list
 }
 
 // policyRule begins the name of a rule of a policy.
@@ -130,6 +162,9 @@ func (r *Recorder) Pin(p surface.PinChange) ([]byte, error) {
 		e.Kind, e.Reason = ledger.SurfaceChanged, "suspended"
 	default:
 		e.Kind = ledger.SurfaceChanged
+		if p.Waiting > 0 {
+			e.Numbers = append(e.Numbers, Lowering(trust.HeldChange, p.Digest))
+		}
 	}
 	e.Subjects = digests(e.Subjects, role, p.Digest)
 	e.Subjects = names(e.Subjects, ledger.By, p.By)

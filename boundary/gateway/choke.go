@@ -120,6 +120,7 @@ func (in *inspection) forget() {
 	w := &in.w
 	w.reset()
 	w.key, w.keep, w.strict, w.text, w.scrubs, w.llm, w.lookup, w.passages, w.res.Clean = frame.Key{}, nil, nil, nil, nil, nil, nil, nil, scrub.Clean{}
+	w.strictly = false
 	in.inspector, in.p, in.row, in.rule, in.d, in.suspect, in.digest, in.marked, in.item = nil, passage{}, nil, Rule{}, Decision{}, suspect{}, nil, false, ID{}
 }
 

@@ -47,6 +47,7 @@ func (in *inspector) recordDecision(d Decision) *ID {
 	}
 	d.ID, d.Time, d.Server = id, in.cfg.now(), in.cfg.Name
 	d.SanitationVersion, d.UnicodeVersion = scrub.Version, scrub.UnicodeVersion
+	d.Fault = d.shapeFault()
 	_ = in.record(&d, nil)
 	return &id
 }
@@ -65,6 +66,7 @@ func (in *inspection) concluded() Decision {
 	d.Findings = w.findings(d.Findings)
 	d.NotInspected = append(d.NotInspected, w.uninspected...)
 	d.Withheld = append(d.Withheld, w.withheld...)
+	d.Fault = in.fault()
 	return *d
 }
 

@@ -71,14 +71,16 @@ func (in *inspection) decides(root strictjson.Value) finding.Code {
 	case policy.Allow:
 		return ok
 	case policy.Sanitise:
-		return in.walkAgain(root)
+		return in.walkStrictly(root)
 	}
 	return finding.Denied
 }
 
-// walkAgain scrubs under the profile MCP what was scrubbed under another.
-func (in *inspection) walkAgain(root strictjson.Value) finding.Code {
-	s, err := in.scrub.of(in.rule.MaxChars, scrub.ProfileTokens)
+// walkStrictly walks the result again and removes the invisible characters that the first walk kept for a language
+// or an emoji that is on no list. Nothing that a person sees changes. What was found before stands: neither what holds
+// a result nor what lowers a score of trust is asked again. Under the profile mcp nothing invisible is left to remove.
+func (in *inspection) walkStrictly(root strictjson.Value) finding.Code {
+	s, err := in.scrub.of(in.rule.MaxChars, in.rule.ControlTokens)
 	if err != nil {
 		return finding.Denied // never: they were compiled for the first walk
 	}
@@ -86,15 +88,14 @@ func (in *inspection) walkAgain(root strictjson.Value) finding.Code {
 	if w.text == s.mcp {
 		return ok
 	}
+	hidden, forged := slices.Clone(w.hidden), slices.Clone(w.forged)
 	w.reset()
-	w.text, w.normalises, in.d.Profile = s.mcp, true, scrub.MCP.String()
+	w.hidden, w.forged = append(w.hidden, hidden...), append(w.forged, forged...)
+	w.text, w.strictly = s.strict, true
 	if code := in.validated(in.d.Validation); code != ok { // its notes went with the first walk
 		return code
 	}
-	if code := in.walk(root); code != ok {
-		return code
-	}
-	return in.holds()
+	return in.walk(root)
 }
 
 // tellPolicy tells the operator what a rule has done, or would have.
