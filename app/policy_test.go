@@ -18,6 +18,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/standing"
 	"github.com/pellucid-mcp/pellucid/record/trust"
 	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // TestTrustEvent: what a decision says of its server, and what it does not.
@@ -35,12 +36,11 @@ func TestTrustEvent(t *testing.T) {
 	}{
 		{"clean", gateway.Decision{Method: "tools/call", Kind: "result", Verdict: gateway.Passed}, trust.Clean},
 		{"a note", gateway.Decision{Method: "tools/call", Kind: "result", Verdict: gateway.Changed, Findings: count(finding.NFKC)}, trust.Clean},
-		{"odd", gateway.Decision{Method: "tools/call", Kind: "result", Findings: count(finding.NFKC, finding.RoleMarker)}, trust.FindingWarn},
-		{"hostile", gateway.Decision{Method: "tools/call", Kind: "error", Findings: count(finding.HiddenTag, finding.RoleMarker)}, trust.FindingError},
-		{"hostile in part", gateway.Decision{Method: "tools/call", Kind: "result", Withheld: count(finding.RefusedName)}, trust.FindingError},
-		{"no schema's", gateway.Decision{Method: "tools/call", Kind: "result", Verdict: gateway.Withheld, Withheld: count(finding.SchemaInvalid)}, trust.Rejected},
-		{"no schema's, watched", gateway.Decision{Method: "tools/call", Kind: "result", Verdict: gateway.Passed, Findings: count(finding.SchemaInvalid)}, trust.FindingError},
-		{"no message", gateway.Decision{Method: "other", Kind: "message", Verdict: gateway.Dropped, Withheld: count(finding.Violation)}, trust.Rejected},
+		{"odd", gateway.Decision{Method: "tools/call", Kind: "result", Findings: count(finding.NFKC, finding.RoleMarker, finding.ControlToken)}, ""},
+		{"a hidden message", gateway.Decision{Method: "tools/call", Kind: "error", Findings: count(finding.HiddenTag), Fault: gateway.Fault{Kind: "hidden-message"}}, trust.HiddenMessage},
+		{"a forged frame", gateway.Decision{Method: "tools/call", Kind: "result", Fault: gateway.Fault{Kind: "forged-frame"}}, trust.ForgedFrame},
+		{"no schema's", gateway.Decision{Method: "tools/call", Kind: "result", Verdict: gateway.Withheld, Fault: gateway.Fault{Kind: "shape-lie"}}, trust.ShapeLie},
+		{"no schema's, watched", gateway.Decision{Method: "tools/call", Kind: "result", Verdict: gateway.Passed, Findings: count(finding.SchemaInvalid)}, ""},
 		{"a list in which nothing is", gateway.Decision{Method: "tools/list", Kind: "result", Verdict: gateway.Passed}, ""},
 		{"held by a score", gateway.Decision{Method: "tools/call", Kind: "result", Verdict: gateway.Withheld, Withheld: count(finding.Denied)}, ""},
 		{"the client's call", gateway.Decision{Method: "tools/call", Kind: "call", Verdict: gateway.Dropped, Withheld: count(finding.Denied)}, ""},
@@ -77,8 +77,13 @@ func TestSessionPolicy(t *testing.T) {
 		t.Errorf("a stranger's: %+v", d)
 	}
 	now := time.Now()
-	for range 5 {
-		sink.Record(gateway.Decision{Time: now, Server: "files", Tool: "read", Method: "tools/call", Kind: "result", Findings: result.Findings})
+	for i := range 9 {
+		hostile := gateway.Decision{Time: now, Server: "files", Tool: "read", Method: "tools/call", Kind: "result", Findings: result.Findings,
+			Fault: gateway.Fault{Kind: "hidden-message", Content: frame.Digest{byte(i), byte(i)}}}
+		if i >= 5 { // the same content again
+			hostile.Fault.Content = frame.Digest{1, 1}
+		}
+		sink.Record(hostile)
 	}
 	if d := p.Decide(result); d.Action != policy.Hold || d.Rule != "distrusted-hidden" {
 		t.Errorf("after five: %+v", d)
@@ -86,7 +91,7 @@ func TestSessionPolicy(t *testing.T) {
 	if d := p.Decide(policy.Input{Server: "mail", Tool: "read", Findings: result.Findings}); d.Action != policy.Allow {
 		t.Errorf("another server's: %+v", d)
 	}
-	sink.Record(gateway.Decision{Time: now, Server: "files", Tool: "read", Method: "tools/call", Kind: "result", Findings: result.Findings})
+	sink.Record(gateway.Decision{Time: now, Server: "files", Tool: "read", Method: "tools/call", Kind: "result", Fault: gateway.Fault{Kind: "hidden-message", Content: frame.Digest{9}}})
 	call := policy.Input{Direction: policy.Call, Privileged: true, Server: "files", Tool: "read"}
 	if d := p.Decide(call); d.Action != policy.Ask || d.Question == "" {
 		t.Errorf("call: %+v", d)
@@ -115,7 +120,7 @@ func TestSessionPolicy(t *testing.T) {
 // TestScoresBegin: scores are kept from when a policy in force reads them, which may be after a reload.
 func TestScoresBegin(t *testing.T) {
 	b := &boundary{decides: true}
-	hidden := gateway.Decision{Time: time.Now(), Server: "s", Tool: "t", Method: "tools/call", Kind: "result", Findings: []policy.Count{{Code: finding.HiddenTag, N: 1}}}
+	hidden := gateway.Decision{Time: time.Now(), Server: "s", Tool: "t", Method: "tools/call", Kind: "result", Fault: gateway.Fault{Kind: "hidden-message", Content: frame.Digest{1}}}
 	for _, tt := range []struct {
 		rules string
 		kept  bool

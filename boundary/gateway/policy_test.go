@@ -235,8 +235,8 @@ func TestPolicySanitise(t *testing.T) {
 		if !strings.Contains(first, "\n"+tt.delivers+"\n</") || strings.HasSuffix(first, said) != tt.strict || strings.Contains(second, said) {
 			t.Errorf("%s: %+q", tt.action, first)
 		}
-		if is := strings.Contains(got.line, `"strict":true`); is != tt.strict {
-			t.Errorf("%s: the receipt: %s", tt.action, got.line)
+		if is := strings.Contains(string(got.at("result", "_meta")), `"strict":true`); is != tt.strict {
+			t.Errorf("%s: the receipt: %s", tt.action, got.at("result", "_meta"))
 		}
 		if d := r.last(); !slices.ContainsFunc(d.Findings, func(c policy.Count) bool { return c.Code == finding.SchemaInvalid && c.N == 1 }) || d.Fault.Kind != "" {
 			t.Errorf("%s: found %v, fault %v", tt.action, d.Findings, d.Fault)
