@@ -32,6 +32,14 @@ func (b *boundary) policyOf(owner string) policy.Policy {
 	return sessionPolicy{b, scopes[min(1, len(scopes)):]}
 }
 
+// Reads implements policy.Policy.
+func (s sessionPolicy) Reads() policy.Reads {
+	if p := s.b.rules.Load().Policy; p != nil {
+		return p.Reads()
+	}
+	return policy.Reads{}
+}
+
 // Decide implements policy.Policy: it adds what the gateway does not know.
 func (s sessionPolicy) Decide(in policy.Input) policy.Ruling {
 	p := s.b.rules.Load().Policy

@@ -47,6 +47,7 @@ type passage struct {
 	call     hold.Digest      // of the question that it answers; zero: nothing of it can be released
 	uri      string           // of the resource that was read
 	question *hold.Question   // what is kept of it; nil: nothing
+	facts    *policy.Facts    // what rules read of the call; nil: nothing is known of it
 	released string           // item of the queue that a person has released, or ""
 }
 

@@ -57,11 +57,12 @@ func (in *inspection) decides(root strictjson.Value) finding.Code {
 		e.NotInspected += c.N
 	}
 	e.Size, e.Findings, e.Scores = len(root.Raw()), in.counts, scoresOf(in.d.Classified)
+	e.Facts, e.Session = in.p.facts, in.cfg.Counts.soFar(in.cfg.Policy.Reads().Session)
 	in.d.Policy = in.cfg.Policy.Decide(e)
 	for _, t := range in.p.tools { // and what is stricter for one of them
 		rule := in.cfg.rule(t.name)
 		of := in.cfg.policyInput(t.label, t.hints, &rule)
-		of.Size, of.Findings, of.NotInspected, of.Scores = e.Size, e.Findings, e.NotInspected, e.Scores
+		of.Size, of.Findings, of.NotInspected, of.Scores, of.Facts, of.Session = e.Size, e.Findings, e.NotInspected, e.Scores, e.Facts, e.Session
 		if one := in.cfg.Policy.Decide(of); one.Action > in.d.Policy.Action {
 			in.d.Policy = one
 		}
@@ -135,6 +136,9 @@ func (r *relay) refusedByPolicy(ctx context.Context, m *wire.Message, k *call) *
 	rule := r.cfg.rule(k.tool)
 	e := r.cfg.policyInput(r.surface.label(k.tool), r.surface.hints(k.tool), &rule)
 	e.Direction, e.Size = policy.Call, len(m.Params.Raw())
+	reads := r.cfg.Policy.Reads()
+	k.facts = factsOf(reads, m.Params.Get("arguments"), m.Caller)
+	e.Facts, e.Session = k.facts, r.cfg.Counts.called(e.Server+"/"+e.Tool, reads.Session)
 	decided := r.cfg.Policy.Decide(e)
 	if decided.Action < policy.Ask && decided.Would.Rule == "" {
 		return nil
@@ -155,6 +159,7 @@ func (r *relay) refusedByPolicy(ctx context.Context, m *wire.Message, k *call) *
 	case verdict == Passed:
 		return nil
 	case decided.Action != policy.Deny && r.holdCall(ctx, d, m, k):
+		r.cfg.Counts.held()
 		return r.refuseCall(m, k, d.ID, d.Tool, placeholderCall, finding.Denied)
 	}
 	if r.cfg.Captures != nil && k.asked != nil && rule.Capture.any(Dropped) {

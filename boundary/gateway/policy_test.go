@@ -25,9 +25,13 @@ import (
 type judge struct {
 	result, call policy.Ruling
 
+	reads policy.Reads
+
 	mu   sync.Mutex
 	seen []policy.Input
 }
+
+func (j *judge) Reads() policy.Reads { return j.reads }
 
 func (j *judge) Decide(e policy.Input) policy.Ruling {
 	j.mu.Lock()
@@ -61,7 +65,7 @@ func TestPolicyInput(t *testing.T) {
 	w := newWard(t, hold.Options{}, policed(j)...)
 	w.declare(tool("read", `,"annotations":{"readOnlyHint":true,"openWorldHint":false}`) + "," + tool("look", ""))
 	w.ask(question, poisoned)
-	want := policy.Input{Server: w.last().Server, Tool: "read", ReadOnly: true, Destructive: true, Size: len(poisoned)}
+	want := policy.Input{Server: w.last().Server, Tool: "read", ReadOnly: true, Destructive: true, Size: len(poisoned), Session: policy.Session{Calls: 1}}
 	got := j.last()
 	codes := map[finding.Code]int{}
 	for _, c := range got.Findings {
@@ -73,7 +77,7 @@ func TestPolicyInput(t *testing.T) {
 	if got.Findings = nil; !equalInputs(got, want) {
 		t.Errorf("result:\n%+v\nwant\n%+v", got, want)
 	}
-	want.Direction, want.Size = policy.Call, len(question)
+	want.Direction, want.Size, want.Session = policy.Call, len(question), policy.Session{}
 	if first := j.seen[0]; !equalInputs(first, want) {
 		t.Errorf("call:\n%+v\nwant\n%+v", first, want)
 	}

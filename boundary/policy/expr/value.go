@@ -12,11 +12,12 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 )
 
-// findings and scores are an evaluation as a value of CEL: it can be asked through
+// findings, scores and session are an evaluation as a value of CEL: it can be asked through
 // its functions and is otherwise opaque.
 type (
 	findings evaluation
 	scores   evaluation
+	session  evaluation
 )
 
 var errOpaque = errors.New("policy: this value has no other form")
@@ -27,6 +28,8 @@ func asked(v ref.Val) *evaluation {
 	case *findings:
 		return (*evaluation)(v)
 	case *scores:
+		return (*evaluation)(v)
+	case *session:
 		return (*evaluation)(v)
 	}
 	return nothing
@@ -46,3 +49,9 @@ func (*scores) ConvertToType(ref.Type) ref.Val            { return types.WrapErr
 func (*scores) Equal(ref.Val) ref.Val                     { return types.False }
 func (*scores) Type() ref.Type                            { return scoresType }
 func (s *scores) Value() any                              { return s }
+
+func (*session) ConvertToNative(reflect.Type) (any, error) { return nil, errOpaque }
+func (*session) ConvertToType(ref.Type) ref.Val            { return types.WrapErr(errOpaque) }
+func (*session) Equal(ref.Val) ref.Val                     { return types.False }
+func (*session) Type() ref.Type                            { return sessionType }
+func (s *session) Value() any                              { return s }
