@@ -118,6 +118,10 @@ func TestOf(t *testing.T) {
 	rejected := log.add(t, ledger.Event{Kind: ledger.SurfaceRejected, Server: "files", Tool: "read"})
 	dropped := log.add(t, ledger.Event{Kind: ledger.Message, Server: "files", Method: "other", Shape: "notification", Verdict: "dropped", Reason: "violation",
 		Withheld: []ledger.Count{{Code: finding.Violation, N: 1}}})
+	sanitised := log.add(t, ledger.Event{Kind: ledger.Message, Server: "files", Tool: "read", Method: "tools/call", Shape: "result", Verdict: "changed", Profile: "faithful",
+		Reason: "policy:sanitise", Rule: "policy:distrusted", Findings: []ledger.Count{{Code: finding.HiddenFiller, N: 1}}})
+	blamed := log.add(t, ledger.Event{Kind: ledger.Message, Server: "files", Tool: "read", Method: "tools/call", Shape: "result", Verdict: "withheld",
+		Reason: "denied", Rule: "policy:payee", Withheld: []ledger.Count{{Code: finding.Denied, N: 1}}, Numbers: []ledger.Number{{Name: "policy-failed", N: 1}, {Name: "trust:hidden-message", N: 7}}})
 
 	src := Sources{
 		Log: log, Guard: "/state/guard", Flag: " --db x.db", Now: func() time.Time { return now }, Looked: []string{"here"},
@@ -152,6 +156,8 @@ func TestOf(t *testing.T) {
 		"a scrubbed list":  {both.String(), both, []string{"1 item was left out of it", "Text was removed", "profile faithful"}, nil},
 		"a rejection":      {rejected.String(), rejected, []string{"The check refused what", "pellucid pins list --items files"}, []string{"pins diff"}},
 		"a dropped notice": {dropped.String(), dropped, []string{"Server files sent a notification", "got nothing of it", "not acceptable MCP"}, nil},
+		"a stricter pass":  {sanitised.String(), sanitised, []string{"treated more strictly: invisible characters", "Nothing visible was changed", "Rule distrusted of the policy asks to sanitise", "pellucid trust --db x.db"}, []string{"lowers the trust"}},
+		"a failed rule":    {blamed.String(), blamed, []string{"The rule could not be evaluated", "lowers the trust score of tool read of server files, once for this content (hidden-message): invisible characters in it were decoded"}, []string{"more strictly"}},
 		"a configuration":  {first.String(), first, []string{"A configuration took effect."}, nil},
 	} {
 		x, err := Of(t.Context(), src, c.ref)

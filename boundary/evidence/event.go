@@ -58,6 +58,9 @@ func Message(d *gateway.Decision) *ledger.Event {
 		if e.Reason == "" {
 			e.Reason = policyRule + p.Action.String()
 		}
+		if p.Failed {
+			e.Numbers = append(e.Numbers, ledger.Number{Name: standing.PolicyFailed, N: 1})
+		}
 	}
 	return e
 }

@@ -52,7 +52,7 @@ var genVote = rapid.Custom(func(t *rapid.T) Vote {
 	v := Vote{
 		ID:         fmt.Sprintf("sha256:%d", rapid.IntRange(0, 40).Draw(t, "id")),
 		Validator:  genWho.Draw(t, "who"),
-		Verdict:    rapid.SampledFrom([]attest.Verdict{attest.Verified, attest.False, attest.Disputed}).Draw(t, "verdict"),
+		Verdict:    rapid.SampledFrom([]attest.Verdict{attest.Verified, attest.False, attest.Disputed, attest.Supported}).Draw(t, "verdict"),
 		Domain:     genDomain.Draw(t, "domain"),
 		Topic:      genTopic.Draw(t, "topic"),
 		Issued:     genDay.Draw(t, "issued"),
@@ -94,6 +94,22 @@ func TestOrderNeverMatters(t *testing.T) {
 		}
 		if diff := cmp.Diff(d.why, e, cmp.AllowUnexported(Weight{})); diff != "" {
 			t.Fatal(diff)
+		}
+	})
+}
+
+// One more validator who says SUPPORTED does not turn a claim that is VERIFIED or SUPPORTED into one that is not.
+func TestSupportHelps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := draw(t)
+		affirms := func(r Result) bool { return r.Primary == attest.Verified || r.Primary == attest.Supported }
+		if d.verdict.Basis != majority || !affirms(d.verdict) {
+			return
+		}
+		more := genVote.Draw(t, "one more")
+		more.ID, more.Validator, more.Verdict = "sha256:more", "did:web:more.example", attest.Supported
+		if got, _ := Compose(d.p, d.topic, now, append(slices.Clone(d.votes), more)); !affirms(got) {
+			t.Fatalf("%v with one more that supports it: %v", d.verdict, got)
 		}
 	})
 }

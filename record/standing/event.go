@@ -32,6 +32,8 @@ const (
 	// second lowers the score of the text's origin.
 	Injection = "injection"
 	Hijack    = "hijack"
+	// PolicyFailed names the number that says in a record that its rule could not be evaluated.
+	PolicyFailed = "policy-failed"
 	// Signed is the reason's beginning of what was refused although its signature is
 	// the validator's.
 	signed = "proven:"
