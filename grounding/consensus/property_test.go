@@ -263,6 +263,15 @@ func TestExplanationSuffices(t *testing.T) {
 			}
 		}
 		maps.DeleteFunc(weights, func(_ attest.Verdict, w Weight) bool { return w.IsZero() })
+		verified, supported := weights[attest.Verified], weights[attest.Supported]
+		if both := verified.plus(supported); !verified.IsZero() && !supported.IsZero() { // one side
+			delete(weights, attest.Verified)
+			if weights[attest.Supported] = both; d.why.Affirming == nil || d.why.Affirming.Weight != both {
+				t.Fatalf("together they have %v, told %+v", both, d.why.Affirming)
+			}
+		} else if d.why.Affirming != nil {
+			t.Fatalf("one of them has no weight: %+v", d.why.Affirming)
+		}
 		want := Result{Primary: attest.Disputed, Validators: n, Disagreement: len(weights) > 1}
 		if n < d.why.MinValidators {
 			want.Primary = attest.Unverified
@@ -276,6 +285,9 @@ func TestExplanationSuffices(t *testing.T) {
 					want.Primary = verdict
 				}
 			}
+		}
+		if want.Primary == attest.Supported && d.why.Affirming != nil && d.why.Rule != unanimous && verified.Compare(supported) > 0 {
+			want.Primary = attest.Verified
 		}
 		want.Basis = d.verdict.Basis
 		if want != d.verdict {
