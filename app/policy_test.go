@@ -3,9 +3,6 @@
 package app
 
 import (
-	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +11,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
-	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/standing"
 	"github.com/pellucid-mcp/pellucid/record/trust"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -66,7 +62,7 @@ func TestSessionPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := &boundary{decides: true}
-	if err := b.keepScores(nil, r, false); err != nil {
+	if err := b.keepScores(r); err != nil {
 		t.Fatal(err)
 	}
 	b.rules.Store(r)
@@ -134,7 +130,7 @@ func TestScoresBegin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := b.keepScores(nil, r, false); err != nil {
+		if err := b.keepScores(r); err != nil {
 			t.Fatal(err)
 		}
 		b.rules.Store(r)
@@ -148,37 +144,5 @@ func TestScoresBegin(t *testing.T) {
 		if tt.kept && r.Policy != nil && b.policyOf("").Decide(in).Action != policy.Hold {
 			t.Errorf("%s: the score does not count", tt.rules)
 		}
-	}
-}
-
-// TestTrustKept: scores outlive the process; a file that does not fit is no reason not to start.
-func TestTrustKept(t *testing.T) {
-	path := t.TempDir()
-	dir, err := state.OpenAt(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	open := func(r *rules.Rules) *boundary {
-		b := &boundary{log: slog.New(slog.DiscardHandler), scored: trust.Options{}.OrDefault()}
-		if err := b.openTrust(dir); err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}
-	b := open(&rules.Rules{})
-	o := trust.Origin{Server: "s", Tool: "t"}
-	b.book().Apply(trust.Observation{Time: 1000, Kind: trust.Hijack, Origin: o})
-	b.saveTrust()
-	if got := open(&rules.Rules{}).book().Score(o, 1000); got != 300_000 {
-		t.Errorf("read again: %v", got)
-	}
-	if left, _ := filepath.Glob(filepath.Join(path, ".trust-*")); left != nil {
-		t.Errorf("left behind: %v", left)
-	}
-	if err := os.WriteFile(filepath.Join(path, "trust"), []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := open(&rules.Rules{}).book().Score(o, 1000); got != 700_000 {
-		t.Errorf("damaged: %v", got)
 	}
 }

@@ -89,6 +89,7 @@ type Reads struct {
 	Args    []string // JSON pointers into the arguments
 	Claims  []string // names
 	Session bool     // counts of the session
+	Trust   bool     // scores of trust
 }
 
 // Facts are what rules read of a call: values by pointer, and by the name of a claim. A value is a string, an int64, a

@@ -115,7 +115,7 @@ func ruleMembers(r *expr.Rule) []member {
 		{"when", needed, text(&r.When, 4*expr.MaxExpression), "an expression in CEL"},
 		{"unless", live, text(&r.Unless, 4*expr.MaxExpression), "an expression in CEL"},
 		{"then", needed, action(&r.Then), "what becomes of it"},
-		{"profile", live, text(&r.Profile, 64), "how text is scrubbed, of `then: sanitise`"},
+		{"profile", live, text(&r.Profile, 64), "no longer needed, of `then: sanitise`"},
 		{"question", live, text(&r.Question, expr.MaxQuestion), "what is asked, of `then: ask`"},
 		{"mode", live, word(&r.Audit, false, enforceOrAudit, []bool{false, true}), "`audit`: the rule is recorded, and decides nothing"},
 	}

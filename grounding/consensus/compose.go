@@ -228,7 +228,7 @@ func tally(entries []Entry) ([]Tally, Weight) {
 func affirming(tallies []Tally) *Tally {
 	out, n := Tally{Verdict: attest.Supported}, 0
 	for _, t := range tallies {
-		if t.Verdict == attest.Verified || t.Verdict == attest.Supported {
+		if isAffirming(t) {
 			out.Validators, out.Weight, n = out.Validators+t.Validators, out.Weight.plus(t.Weight), n+1
 		}
 	}
@@ -243,31 +243,22 @@ func (e *Explanation) sides() []Tally {
 	if e.Affirming == nil {
 		return e.Tallies
 	}
-	out := []Tally{*e.Affirming}
-	for _, t := range e.Tallies {
-		if t.Verdict != attest.Verified && t.Verdict != attest.Supported {
-			out = append(out, t)
-		}
-	}
+	out := append(slices.DeleteFunc(slices.Clone(e.Tallies), isAffirming), *e.Affirming)
 	slices.SortStableFunc(out, func(a, b Tally) int { return b.Weight.Compare(a.Weight) })
 	return out
 }
 
-// said is the verdict of the side that has won. Of VERIFIED and SUPPORTED it is the heavier, or the lesser that both
-// say: where they weigh the same, and where the profile wants unanimity.
+// said is the verdict of the side that has won. Of VERIFIED and SUPPORTED it is the heavier, or SUPPORTED, which both
+// say at least: where they weigh the same, and where the profile wants unanimity.
 func (e *Explanation) said(side Tally) attest.Verdict {
 	if e.Affirming == nil || side.Verdict != attest.Supported || e.Rule == unanimous {
 		return side.Verdict
 	}
-	for i, t := range e.Tallies { // the heaviest first
-		if t.Verdict == attest.Verified && slices.ContainsFunc(e.Tallies[i:], func(x Tally) bool {
-			return x.Verdict == attest.Supported && x.Weight.Compare(t.Weight) < 0
-		}) {
-			return attest.Verified
-		}
-	}
-	return attest.Supported
+	i := slices.IndexFunc(e.Tallies, isAffirming) // the heaviest first, then by name
+	return e.Tallies[i].Verdict
 }
+
+func isAffirming(t Tally) bool { return t.Verdict == attest.Verified || t.Verdict == attest.Supported }
 
 func (c *composition) verdict(e *Explanation) Result {
 	sides := e.sides()

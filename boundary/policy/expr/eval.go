@@ -22,7 +22,6 @@ import (
 type Rules struct {
 	onError policy.Action
 	by      [2][]*rule // by direction, the strictest first
-	trust   bool       // a condition may read trust.server or trust.tool
 	reads   policy.Reads
 	pool    reuse.Pool[evaluation]
 }
@@ -66,7 +65,6 @@ func Compile(s Source) (*Rules, error) {
 		if len(found) == 0 {
 			p.by[r.On] = append(p.by[r.On], c)
 		}
-		p.trust = p.trust || strings.Contains(r.When+" "+r.Unless, "trust") // a literal with the word counts too, which costs scores and no more
 	}
 	if problems != nil {
 		return nil, problems
@@ -115,10 +113,6 @@ func (r *Rule) check() (out []Problem) {
 
 // Count returns how many rules there are for a direction.
 func (p *Rules) Count(d policy.Direction) int { return len(p.by[min(d, policy.Call)]) }
-
-// ReadsTrust reports whether a rule reads the trust scores of servers or tools. It may report so of
-// rules that do not.
-func (p *Rules) ReadsTrust() bool { return p.trust }
 
 // Reads returns what the rules read of a call.
 func (p *Rules) Reads() policy.Reads { return p.reads }
@@ -181,6 +175,8 @@ type evaluation struct {
 	sized        int
 	scopes       ref.Val
 
+	findings, scores, session opaque
+
 	unknown []string // variables of which the input says nothing: Try
 	lacks   string   // the one of them that was asked last
 }
@@ -217,6 +213,7 @@ func (n *number) of(f float64) ref.Val {
 }
 
 func (e *evaluation) begin(in *policy.Input) {
+	e.findings, e.scores, e.session = opaque{findingsType, e}, opaque{scoresType, e}, opaque{sessionType, e}
 	e.in, e.scopes, e.unknown, e.lacks = in, nil, nil, ""
 }
 
@@ -277,13 +274,13 @@ func (e *evaluation) ResolveName(name string) (any, bool) {
 	case "privileged":
 		return types.Bool(in.Privileged), true
 	case "findings":
-		return (*findings)(e), true
+		return &e.findings, true
 	case "severity":
 		return types.Int(e.severity()), true
 	case "not_inspected":
 		return types.Int(in.NotInspected), true
 	case "scores":
-		return (*scores)(e), true
+		return &e.scores, true
 	case "size":
 		if e.size == nil || e.sized != in.Size {
 			e.size, e.sized = types.Int(in.Size), in.Size
@@ -298,7 +295,7 @@ func (e *evaluation) ResolveName(name string) (any, bool) {
 	case argsName, claimsName:
 		return e.factsOf(name), true
 	case "session":
-		return (*session)(e), true
+		return &e.session, true
 	case "session.calls":
 		return types.Int(in.Session.Calls), true
 	case "session.held":

@@ -404,12 +404,12 @@ func BenchmarkDecide(b *testing.B) {
 
 func TestReadsTrust(t *testing.T) {
 	for when, want := range map[string]bool{"size > 3": false, "trust.tool < 0.5": true, "size > 3 || trust . server < 0.5": true} {
-		if got := mustCompile(t, one(when)).ReadsTrust(); got != want {
+		if got := mustCompile(t, one(when)).Reads().Trust; got != want {
 			t.Errorf("%s: %v", when, got)
 		}
 	}
 	s := one("size > 3")
-	if s.Rules[0].Unless = "trust.server > 0.9"; !mustCompile(t, s).ReadsTrust() {
+	if s.Rules[0].Unless = "trust.server > 0.9"; !mustCompile(t, s).Reads().Trust {
 		t.Error("of unless: false")
 	}
 }

@@ -3,9 +3,7 @@
 package expr
 
 import (
-	"errors"
 	"fmt"
-	"reflect"
 	"regexp/syntax"
 	"slices"
 	"strings"
@@ -45,7 +43,7 @@ type reads struct {
 func (r *reads) add(a *ast.AST) (out []Problem) {
 	for _, e := range ast.MatchDescendants(ast.NavigateAST(a), ast.KindMatcher(ast.IdentKind)) {
 		name := e.AsIdent()
-		r.Session = r.Session || strings.HasPrefix(name, "session")
+		r.Session, r.Trust = r.Session || strings.HasPrefix(name, "session"), r.Trust || strings.HasPrefix(name, "trust.")
 		if !isFacts(name) {
 			continue
 		}
@@ -149,7 +147,7 @@ type adapter struct{ types.Adapter }
 // NativeToValue implements types.Adapter.
 func (a adapter) NativeToValue(v any) ref.Val {
 	if _, is := v.(policy.Unreadable); is {
-		return unreadable{}
+		return unreadable
 	}
 	if list, is := v.([]any); is {
 		return types.NewDynamicList(a, list)
@@ -159,17 +157,7 @@ func (a adapter) NativeToValue(v any) ref.Val {
 
 var native = adapter{types.DefaultTypeAdapter}
 
-// unreadable is a policy.Unreadable: no function takes it.
-type unreadable struct{}
-
-var unreadableType = types.NewOpaqueType("unreadable")
-var errUnreadable = errors.New("policy: this value cannot be read")
-
-func (unreadable) ConvertToNative(reflect.Type) (any, error) { return nil, errUnreadable }
-func (unreadable) ConvertToType(ref.Type) ref.Val            { return types.WrapErr(errUnreadable) }
-func (unreadable) Equal(ref.Val) ref.Val                     { return types.False }
-func (unreadable) Type() ref.Type                            { return unreadableType }
-func (u unreadable) Value() any                              { return u }
+var unreadable = &opaque{of: types.NewOpaqueType("unreadable")}
 
 // factsOf is args or claims as CEL asks them. Where nothing is known of the call, each question is an error.
 func (e *evaluation) factsOf(name string) ref.Val {
