@@ -3,6 +3,7 @@
 package app
 
 import (
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/record/standing"
 	"github.com/pellucid-mcp/pellucid/record/trust"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -144,5 +146,20 @@ func TestScoresBegin(t *testing.T) {
 		if tt.kept && r.Policy != nil && b.policyOf("").Decide(in).Action != policy.Hold {
 			t.Errorf("%s: the score does not count", tt.rules)
 		}
+	}
+}
+
+// TestCallerClaims: what a replica knows of the caller, the replica that has the session knows too.
+func TestCallerClaims(t *testing.T) {
+	r, ok := auth.As(httptest.NewRequest("POST", "/mcp", nil), auth.Principal{ID: "corp:ann", Scopes: []string{"mcp"}, Claims: []byte(`{"sub":"ann", "groups":["a\u00e9"]}`)})
+	if !ok {
+		t.Fatal("no principal")
+	}
+	there, ok := asCaller(httptest.NewRequest("POST", "/mcp", nil), callerOf(r))
+	if got := string(claimsOf(there)); !ok || got != `{"sub":"ann","groups":["a\u00e9"]}` || sessionOwner(there) != sessionOwner(r) {
+		t.Errorf("%v: %s", ok, got)
+	}
+	if claims := claimsOf(httptest.NewRequest("POST", "/mcp", nil)); claims != nil {
+		t.Errorf("without a token: %s", claims)
 	}
 }

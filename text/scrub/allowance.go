@@ -21,7 +21,7 @@ func (p *pass) over(keeps *[numUses]int) (over [numUses]bool, is bool) {
 	seen := -1
 	for u, limit := range allowed {
 		kept := before.kept[u] + keeps[u]
-		if p.policy.Strict && limit.each > 0 && use(u) < modifying && keeps[u] > 0 { // the two last uses are visible
+		if p.policy.Strict && limit.each > 0 && use(u) < laying && keeps[u] > 0 { // what the last uses keep is visible, or leaves a blank
 			over[u], is = true, true
 			continue
 		}
