@@ -76,15 +76,11 @@ func markOf(digest []byte) int64 { return int64(binary.BigEndian.Uint64(digest) 
 
 // keyed returns the numbers with a keyed mark in the place of each that Lowering has made.
 func (r *Recorder) keyed(list []ledger.Number) []ledger.Number {
-	isMark := func(n ledger.Number) bool { return strings.HasPrefix(n.Name, standing.Lowering) && n.N != 0 }
-	if !slices.ContainsFunc(list, isMark) {
-		return list
-	}
 	list = slices.Clone(list)
-	for i := range list {
-		if isMark(list[i]) {
+	for i, n := range list {
+		if strings.HasPrefix(n.Name, standing.Lowering) && n.N != 0 {
 			h := hmac.New(sha256.New, r.o.MarkKey)
-			_ = binary.Write(h, binary.BigEndian, list[i].N)
+			_ = binary.Write(h, binary.BigEndian, n.N)
 			list[i].N = markOf(h.Sum(nil))
 		}
 	}

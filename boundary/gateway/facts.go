@@ -130,9 +130,6 @@ func (c *Counts) called(tool string, with bool) policy.Session {
 
 // held counts a call or a result that is held.
 func (c *Counts) held() {
-	if c == nil {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.all.Held++
@@ -140,9 +137,6 @@ func (c *Counts) held() {
 
 // soFar returns what was counted so far.
 func (c *Counts) soFar(with bool) policy.Session {
-	if c == nil {
-		return policy.Session{}
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.copied(with)

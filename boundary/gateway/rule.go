@@ -101,10 +101,9 @@ func (r Rule) check() error {
 	return nil
 }
 
-// scrubbers are the compiled profiles for texts of one ceiling. again is for text whose values were
-// scrubbed before: it leaves control tokens, which would be defused twice.
-// strict is faithful for what a policy has treated more strictly.
-type scrubbers struct{ mcp, faithful, strict, again *scrub.Scrubber }
+// scrubbers are the compiled profiles for texts of one ceiling. strict is faithful for what a policy has treated more
+// strictly.
+type scrubbers struct{ mcp, faithful, strict *scrub.Scrubber }
 
 // scrubberCache keeps those of every ceiling, and of all that is done with control tokens, that the
 // rules use. It is safe for concurrent use.
@@ -129,13 +128,12 @@ func (c *scrubberCache) of(chars int, tokens scrub.TokenAction) (scrubbers, erro
 		return s, nil
 	}
 	var err error
-	compile := func(p scrub.Profile, tokens scrub.TokenAction, strict bool) *scrub.Scrubber {
+	compile := func(p scrub.Profile, strict bool) *scrub.Scrubber {
 		s, fault := scrub.Compile(scrub.Policy{Profile: p, Strict: strict, MaxChars: chars, Tokens: c.tokens, ControlTokens: tokens})
 		err = errors.Join(err, fault)
 		return s
 	}
-	s := scrubbers{mcp: compile(scrub.MCP, tokens, false), faithful: compile(scrub.Faithful, tokens, false), strict: compile(scrub.Faithful, tokens, true),
-		again: compile(scrub.Faithful, scrub.KeepTokens, false)}
+	s := scrubbers{mcp: compile(scrub.MCP, false), faithful: compile(scrub.Faithful, false), strict: compile(scrub.Faithful, true)}
 	if err != nil {
 		return s, fmt.Errorf("gateway: configuration: %w", err)
 	}

@@ -56,12 +56,7 @@ func policySection(to **Policy) value {
 func (p *Policy) members() []member {
 	return append(p.source.members(0),
 		member{"without", live, list(&p.source.without, nil, expr.MaxRules, "the name of a rule of the preset", p.source.leaveOut), "rules of the preset that do not apply"},
-		member{"privileged", live, list(&p.privileged, nil, maxPrivileged, "SERVER/TOOL, where * stands for any characters", isToolPath), "tools that act, whatever their server says"})
-}
-
-func isToolPath(s string) bool {
-	server, tool, slash := strings.Cut(s, "/")
-	return slash && server != "" && tool != "" && len(s) <= maxToolName
+		member{"privileged", live, list(&p.privileged, nil, maxPrivileged, "SERVER/TOOL, where * stands for any characters", expr.IsToolPath), "tools that act, whatever their server says"})
 }
 
 var enforceOrAudit = []string{"enforce", "audit"}

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/policy/expr"
@@ -186,13 +185,13 @@ func (c *compiler) policyInput(p place, e *policy.Input) {
 		{name: "trust", value: section(func() []member {
 			return []member{{name: "server", value: number(&e.ServerTrust, 0, 1)}, {name: "tool", value: number(&e.ToolTrust, 0, 1)}}
 		})},
-		{name: "args", value: value{read: func(c *compiler, p place) { c.facts(p, &e.Facts.Args, isPointer) }}},
+		{name: "args", value: value{read: func(c *compiler, p place) { c.facts(p, &e.Facts.Args, expr.IsPointer) }}},
 		{name: "claims", value: value{read: func(c *compiler, p place) { c.facts(p, &e.Facts.Claims, isClaim) }}},
 		{name: "session", value: section(func() []member {
 			return []member{{name: "calls", value: count(&e.Session.Calls)}, {name: "held", value: count(&e.Session.Held)},
 				{name: "calls_of", value: value{read: func(c *compiler, p place) {
 					e.Session.CallsOf = map[string]int{}
-					c.names(p, maxNames, isToolPath, func(tool string, _, val place) { e.Session.CallsOf[tool] = c.integer(val, 0, 1<<31-1) })
+					c.names(p, maxNames, expr.IsToolPath, func(tool string, _, val place) { e.Session.CallsOf[tool] = c.integer(val, 0, 1<<31-1) })
 				}}}}
 		})},
 		{name: "scopes", value: list(&e.Scopes, nil, expr.MaxScopes, "a scope", isScope)},
@@ -225,8 +224,6 @@ func (c *compiler) fact(p place, depth int) any {
 	}
 	return nil
 }
-
-func isPointer(s string) bool { return strings.HasPrefix(s, "/") }
 
 func isScope(s string) bool { return s != "" && len(s) <= expr.MaxName }
 

@@ -73,7 +73,7 @@ var literals = map[string]struct {
 	"class":    {"one of " + strings.Join(classes, ", "), func(s string) bool { return slices.Contains(classes, s) }},
 	"of":       {"the name of a classifier", IsRuleName},
 	"has":      {"the name of a classifier", IsRuleName},
-	"calls_of": {"SERVER/TOOL", isToolPath},
+	"calls_of": {"SERVER/TOOL", IsToolPath},
 	"matches":  {"a regular expression", func(string) bool { return true }}, // which CEL has checked
 }
 

@@ -53,7 +53,7 @@ func (r *reads) add(a *ast.AST) (out []Problem) {
 		list, want := &r.Claims, `want principal.claims["NAME"], or "NAME" in principal.claims`
 		if name == argsName {
 			list, want = &r.Args, `want args["/NAME"], a JSON pointer, or "/NAME" in args`
-			known = known && isPointer(key)
+			known = known && IsPointer(key)
 		}
 		if !known || key == "" || len(key) > policy.MaxValue {
 			fail(want)
@@ -93,8 +93,8 @@ func keyOf(e ast.NavigableExpr) (key string, ok bool) {
 	return string(s), ok
 }
 
-// isPointer reports whether s is a JSON pointer (RFC 6901).
-func isPointer(s string) bool {
+// IsPointer reports whether s is a JSON pointer (RFC 6901).
+func IsPointer(s string) bool {
 	for i := range len(s) {
 		if s[i] == '~' && (i+1 == len(s) || s[i+1] != '0' && s[i+1] != '1') {
 			return false
@@ -103,8 +103,8 @@ func isPointer(s string) bool {
 	return s == "" || s[0] == '/'
 }
 
-// isToolPath reports whether s names a tool of a server.
-func isToolPath(s string) bool {
+// IsToolPath reports whether s names a tool of a server.
+func IsToolPath(s string) bool {
 	server, tool, ok := strings.Cut(s, "/")
 	return ok && server != "" && tool != "" && len(s) <= 2*MaxName
 }
