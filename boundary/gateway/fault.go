@@ -4,6 +4,7 @@ package gateway
 
 import (
 	"html"
+	"slices"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
@@ -24,14 +25,7 @@ var hiding = [...]scrub.Class{scrub.Tag, scrub.VariationSelector, scrub.ZeroWidt
 // noteHidden remembers the messages that the last scrub has removed from a text. Hidden characters that spell nothing
 // are no fault: emoji, names of files and pages of the web have them.
 func (w *walker) noteHidden(text string) {
-	if w.strictly || len(w.hidden) >= maxEvidence {
-		return
-	}
-	has := false
-	for _, class := range hiding {
-		has = has || w.res.Has(class)
-	}
-	if !has {
+	if w.strictly || len(w.hidden) >= maxEvidence || !slices.ContainsFunc(hiding[:], w.res.Has) {
 		return
 	}
 	if w.res.Has(scrub.HiddenReference) {
