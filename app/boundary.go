@@ -79,7 +79,6 @@ type needs struct {
 	store    bool             // a store, whatever else asks for one
 	hold     bool             // keep results that are withheld
 	decides  bool             // a policy may be in force, now or after a reload
-	saved    bool             // that scores outlive the process where there is no ledger
 	judges   *gateway.ShadowOptions
 	pins     pinsIn
 	poll     time.Duration // how often the store is asked for what others have recorded
@@ -108,7 +107,7 @@ func (b *boundary) open(dir *state.Dir, r *rules.Rules, n needs) (err error) {
 		b.journal, err = openJournal(dir)
 	}
 	if err == nil {
-		err = b.keepScores(dir, r, n.saved)
+		err = b.keepScores(r)
 	}
 	if err != nil {
 		return err
@@ -182,7 +181,6 @@ func (b *boundary) close() {
 	if b.captures != nil {
 		b.captures.Close()
 	}
-	b.saveTrust()
 	b.records.Close()
 	if s := b.scoring.Load(); s != nil && s.follower != nil {
 		s.stop()

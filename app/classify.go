@@ -14,7 +14,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
-	"github.com/pellucid-mcp/pellucid/record/trust"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -96,9 +95,6 @@ func (b *boundary) classified(c gateway.Classified) {
 	}
 	if err := b.journal.Append(c.AppendJSON(nil)); err != nil {
 		b.log.Error("the verdict of a classifier could not be recorded", "error", err, "evidence", c.Of.String())
-	}
-	if book := b.book(); book != nil && c.Flagged() && c.Mode == policy.Enforce {
-		book.Apply(trust.Observation{Kind: trust.Classified, Time: c.Time.Unix(), Origin: trust.Origin{Server: c.Server, Tool: c.Tool}})
 	}
 }
 

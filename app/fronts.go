@@ -28,6 +28,12 @@ func sessionOwner(r *http.Request) string {
 	return p.ID + " " + strings.Join(slices.Compact(scopes), " ")
 }
 
+// claimsOf are the claims of the token with which a request came.
+func claimsOf(r *http.Request) []byte {
+	p, _ := auth.FromContext(r.Context())
+	return p.Claims
+}
+
 // principalID is the principal of a session's owner.
 func principalID(owner string) string {
 	id, _, _ := strings.Cut(owner, " ")
@@ -57,7 +63,7 @@ func (b *Gateway) front(r *rules.Rules, server string, accept func(context.Conte
 				ended(err)
 			})
 		},
-		Principal: sessionOwner, MaxBody: r.HTTP.MaxBody, Sessions: r.HTTP.Sessions, Idle: r.HTTP.SessionIdle,
+		Principal: sessionOwner, Claims: claimsOf, MaxBody: r.HTTP.MaxBody, Sessions: r.HTTP.Sessions, Idle: r.HTTP.SessionIdle,
 		Registry: b.registry(server), Forwarder: b.forwarder(),
 		Notice: func(line string) { b.log.Warn("client: " + line) },
 	})

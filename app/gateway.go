@@ -159,7 +159,7 @@ func (b *Gateway) openState(r *rules.Rules) error {
 	}
 	err = b.open(dir, r, needs{
 		database: install.Database(cmp.Or(r.Store.Path, r.Store.URL.Reveal(), b.opt.Database)),
-		store:    true, hold: true, decides: true, saved: true, judges: &gateway.ShadowOptions{}, pins: pinsInStore,
+		store:    true, hold: true, decides: true, judges: &gateway.ShadowOptions{}, pins: pinsInStore,
 		poll: install.PollOften, replica: true, meter: m,
 	})
 	if err != nil {
@@ -203,7 +203,7 @@ func (b *Gateway) Close() {
 func (b *Gateway) apply(r *rules.Rules) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.keepScores(b.dir, r, true); err != nil {
+	if err := b.keepScores(r); err != nil {
 		return err
 	}
 	in, err := b.entrance(r)

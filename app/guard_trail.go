@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/boundary/evidence"
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/standing"
+	"github.com/pellucid-mcp/pellucid/record/trust"
 )
 
 // guardTrail keeps what the guard decides: the statement whole in a file, and its
@@ -52,7 +54,7 @@ func (t guardTrail) Record(_ context.Context, _ string, statement []byte, cost g
 // records.
 func (t guardTrail) blame(s guard.Source) {
 	e := &ledger.Event{Time: time.Now(), Kind: ledger.Counterfactual, Verdict: standing.Hijack, Server: s.Server, Tool: s.Tool,
-		Rule: guardSource, Numbers: []ledger.Number{{Name: "severity", N: int64(s.Severity)}},
+		Rule: guardSource, Numbers: []ledger.Number{{Name: "severity", N: int64(s.Severity)}, evidence.Lowering(trust.Hijack, s.Digest)},
 		Subjects: []ledger.Subject{{Role: ledger.Input, Digest: ledger.Digest(s.Digest)}}}
 	if id, err := ledger.ParseID(s.Evidence); err == nil {
 		e.Of = id

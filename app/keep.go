@@ -4,7 +4,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
@@ -37,17 +36,14 @@ type scoring struct {
 	book     *trust.Book
 	follower *standing.Follower // of the ledger, where there is one
 	stop     func()             // of follower
-	file     trustFile          // where scores without a ledger are saved; its zero value: nowhere
 }
 
-// keepScores begins to keep trust scores if the policy of r reads them, and none are kept yet. saved: they
-// outlive the process where there is no ledger.
-func (b *boundary) keepScores(dir *state.Dir, r *rules.Rules, saved bool) error {
+// keepScores begins to keep trust scores if the policy of r reads them, and none are kept yet. Without a ledger they
+// start at rest with the process.
+func (b *boundary) keepScores(r *rules.Rules) error {
 	switch {
-	case b.scoring.Load() != nil, !b.decides, r.Policy == nil, !r.Policy.ReadsTrust():
+	case b.scoring.Load() != nil, !b.decides, r.Policy == nil, !r.Policy.Reads().Trust:
 		return nil
-	case b.records == nil && saved:
-		return b.openTrust(dir)
 	case b.records == nil:
 		b.scoring.Store(&scoring{book: trust.NewBook(trust.New(b.scored))})
 		return nil
@@ -141,15 +137,6 @@ func followScores(f *standing.Follower) (stop func()) {
 	done := make(chan struct{})
 	go func() { defer close(done); f.Follow(ctx) }()
 	return func() { cancel(); <-done }
-}
-
-// begunAnew: a snapshot that does not fit is no reason not to start: everything is at rest then.
-func (b *boundary) begunAnew(err error) error {
-	if errors.Is(err, trust.ErrSnapshot) {
-		b.log.Warn("the trust scores of servers start from the beginning: the stored scores have another version or other options")
-		return nil
-	}
-	return err
 }
 
 // capturesLost is how many captures were not kept since the start.

@@ -3,9 +3,7 @@
 package app
 
 import (
-	"log/slog"
-	"os"
-	"path/filepath"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -14,10 +12,11 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
-	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/record/standing"
 	"github.com/pellucid-mcp/pellucid/record/trust"
 	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // TestTrustEvent: what a decision says of its server, and what it does not.
@@ -35,12 +34,11 @@ func TestTrustEvent(t *testing.T) {
 	}{
 		{"clean", gateway.Decision{Method: "tools/call", Kind: "result", Verdict: gateway.Passed}, trust.Clean},
 		{"a note", gateway.Decision{Method: "tools/call", Kind: "result", Verdict: gateway.Changed, Findings: count(finding.NFKC)}, trust.Clean},
-		{"odd", gateway.Decision{Method: "tools/call", Kind: "result", Findings: count(finding.NFKC, finding.RoleMarker)}, trust.FindingWarn},
-		{"hostile", gateway.Decision{Method: "tools/call", Kind: "error", Findings: count(finding.HiddenTag, finding.RoleMarker)}, trust.FindingError},
-		{"hostile in part", gateway.Decision{Method: "tools/call", Kind: "result", Withheld: count(finding.RefusedName)}, trust.FindingError},
-		{"no schema's", gateway.Decision{Method: "tools/call", Kind: "result", Verdict: gateway.Withheld, Withheld: count(finding.SchemaInvalid)}, trust.Rejected},
-		{"no schema's, watched", gateway.Decision{Method: "tools/call", Kind: "result", Verdict: gateway.Passed, Findings: count(finding.SchemaInvalid)}, trust.FindingError},
-		{"no message", gateway.Decision{Method: "other", Kind: "message", Verdict: gateway.Dropped, Withheld: count(finding.Violation)}, trust.Rejected},
+		{"odd", gateway.Decision{Method: "tools/call", Kind: "result", Findings: count(finding.NFKC, finding.RoleMarker, finding.ControlToken)}, ""},
+		{"a hidden message", gateway.Decision{Method: "tools/call", Kind: "error", Findings: count(finding.HiddenTag), Fault: gateway.Fault{Kind: "hidden-message"}}, trust.HiddenMessage},
+		{"a forged frame", gateway.Decision{Method: "tools/call", Kind: "result", Fault: gateway.Fault{Kind: "forged-frame"}}, trust.ForgedFrame},
+		{"no schema's", gateway.Decision{Method: "tools/call", Kind: "result", Verdict: gateway.Withheld, Fault: gateway.Fault{Kind: "shape-lie"}}, trust.ShapeLie},
+		{"no schema's, watched", gateway.Decision{Method: "tools/call", Kind: "result", Verdict: gateway.Passed, Findings: count(finding.SchemaInvalid)}, ""},
 		{"a list in which nothing is", gateway.Decision{Method: "tools/list", Kind: "result", Verdict: gateway.Passed}, ""},
 		{"held by a score", gateway.Decision{Method: "tools/call", Kind: "result", Verdict: gateway.Withheld, Withheld: count(finding.Denied)}, ""},
 		{"the client's call", gateway.Decision{Method: "tools/call", Kind: "call", Verdict: gateway.Dropped, Withheld: count(finding.Denied)}, ""},
@@ -66,7 +64,7 @@ func TestSessionPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := &boundary{decides: true}
-	if err := b.keepScores(nil, r, false); err != nil {
+	if err := b.keepScores(r); err != nil {
 		t.Fatal(err)
 	}
 	b.rules.Store(r)
@@ -77,8 +75,13 @@ func TestSessionPolicy(t *testing.T) {
 		t.Errorf("a stranger's: %+v", d)
 	}
 	now := time.Now()
-	for range 5 {
-		sink.Record(gateway.Decision{Time: now, Server: "files", Tool: "read", Method: "tools/call", Kind: "result", Findings: result.Findings})
+	for i := range 9 {
+		hostile := gateway.Decision{Time: now, Server: "files", Tool: "read", Method: "tools/call", Kind: "result", Findings: result.Findings,
+			Fault: gateway.Fault{Kind: "hidden-message", Content: frame.Digest{byte(i), byte(i)}}}
+		if i >= 5 { // the same content again
+			hostile.Fault.Content = frame.Digest{1, 1}
+		}
+		sink.Record(hostile)
 	}
 	if d := p.Decide(result); d.Action != policy.Hold || d.Rule != "distrusted-hidden" {
 		t.Errorf("after five: %+v", d)
@@ -86,7 +89,7 @@ func TestSessionPolicy(t *testing.T) {
 	if d := p.Decide(policy.Input{Server: "mail", Tool: "read", Findings: result.Findings}); d.Action != policy.Allow {
 		t.Errorf("another server's: %+v", d)
 	}
-	sink.Record(gateway.Decision{Time: now, Server: "files", Tool: "read", Method: "tools/call", Kind: "result", Findings: result.Findings})
+	sink.Record(gateway.Decision{Time: now, Server: "files", Tool: "read", Method: "tools/call", Kind: "result", Fault: gateway.Fault{Kind: "hidden-message", Content: frame.Digest{9}}})
 	call := policy.Input{Direction: policy.Call, Privileged: true, Server: "files", Tool: "read"}
 	if d := p.Decide(call); d.Action != policy.Ask || d.Question == "" {
 		t.Errorf("call: %+v", d)
@@ -115,7 +118,7 @@ func TestSessionPolicy(t *testing.T) {
 // TestScoresBegin: scores are kept from when a policy in force reads them, which may be after a reload.
 func TestScoresBegin(t *testing.T) {
 	b := &boundary{decides: true}
-	hidden := gateway.Decision{Time: time.Now(), Server: "s", Tool: "t", Method: "tools/call", Kind: "result", Findings: []policy.Count{{Code: finding.HiddenTag, N: 1}}}
+	hidden := gateway.Decision{Time: time.Now(), Server: "s", Tool: "t", Method: "tools/call", Kind: "result", Fault: gateway.Fault{Kind: "hidden-message", Content: frame.Digest{1}}}
 	for _, tt := range []struct {
 		rules string
 		kept  bool
@@ -129,7 +132,7 @@ func TestScoresBegin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := b.keepScores(nil, r, false); err != nil {
+		if err := b.keepScores(r); err != nil {
 			t.Fatal(err)
 		}
 		b.rules.Store(r)
@@ -146,34 +149,17 @@ func TestScoresBegin(t *testing.T) {
 	}
 }
 
-// TestTrustKept: scores outlive the process; a file that does not fit is no reason not to start.
-func TestTrustKept(t *testing.T) {
-	path := t.TempDir()
-	dir, err := state.OpenAt(path)
-	if err != nil {
-		t.Fatal(err)
+// TestCallerClaims: what a replica knows of the caller, the replica that has the session knows too.
+func TestCallerClaims(t *testing.T) {
+	r, ok := auth.As(httptest.NewRequest("POST", "/mcp", nil), auth.Principal{ID: "corp:ann", Scopes: []string{"mcp"}, Claims: []byte(`{"sub":"ann", "groups":["a\u00e9"]}`)})
+	if !ok {
+		t.Fatal("no principal")
 	}
-	open := func(r *rules.Rules) *boundary {
-		b := &boundary{log: slog.New(slog.DiscardHandler), scored: trust.Options{}.OrDefault()}
-		if err := b.openTrust(dir); err != nil {
-			t.Fatal(err)
-		}
-		return b
+	there, ok := asCaller(httptest.NewRequest("POST", "/mcp", nil), callerOf(r))
+	if got := string(claimsOf(there)); !ok || got != `{"sub":"ann","groups":["a\u00e9"]}` || sessionOwner(there) != sessionOwner(r) {
+		t.Errorf("%v: %s", ok, got)
 	}
-	b := open(&rules.Rules{})
-	o := trust.Origin{Server: "s", Tool: "t"}
-	b.book().Apply(trust.Observation{Time: 1000, Kind: trust.Hijack, Origin: o})
-	b.saveTrust()
-	if got := open(&rules.Rules{}).book().Score(o, 1000); got != 300_000 {
-		t.Errorf("read again: %v", got)
-	}
-	if left, _ := filepath.Glob(filepath.Join(path, ".trust-*")); left != nil {
-		t.Errorf("left behind: %v", left)
-	}
-	if err := os.WriteFile(filepath.Join(path, "trust"), []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := open(&rules.Rules{}).book().Score(o, 1000); got != 700_000 {
-		t.Errorf("damaged: %v", got)
+	if claims := claimsOf(httptest.NewRequest("POST", "/mcp", nil)); claims != nil {
+		t.Errorf("without a token: %s", claims)
 	}
 }

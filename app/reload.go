@@ -26,7 +26,6 @@ func (b *Gateway) follow(ctx context.Context) {
 	beside.Go(func() { b.sweep(ctx, b.unswept) })
 	beside.Go(func() { b.sweepSessions(ctx) })
 	beside.Go(func() { install.FollowKeys(ctx, b.dir, b.ring, b.log, b.replicas.rekey) })
-	beside.Go(func() { b.keepTrust(ctx) })
 	beside.Go(func() { b.sender.Run(ctx) })
 	beside.Go(func() { b.verifyAll(ctx) })
 	beside.Go(func() { b.endRefused(ctx) })

@@ -226,8 +226,9 @@ func (x *replicas) awaitOthers(ctx context.Context) {
 
 // A caller is what replicas tell each other of the principal of a request.
 type caller struct {
-	ID     string   `json:"id"`
-	Scopes []string `json:"scopes,omitempty"`
+	ID     string          `json:"id"`
+	Scopes []string        `json:"scopes,omitempty"`
+	Claims json.RawMessage `json:"claims,omitempty"`
 }
 
 // callerOf is the principal of a request, "" where callers are not known.
@@ -236,7 +237,7 @@ func callerOf(r *http.Request) string {
 	if !ok {
 		return ""
 	}
-	b, err := json.Marshal(caller{p.ID, p.Scopes})
+	b, err := json.Marshal(caller{p.ID, p.Scopes, p.Claims})
 	if err != nil {
 		return ""
 	}
@@ -252,7 +253,7 @@ func asCaller(r *http.Request, said string) (*http.Request, bool) {
 	if json.Unmarshal([]byte(said), &c) != nil {
 		return nil, false
 	}
-	return auth.As(r, auth.Principal{ID: c.ID, Scopes: c.Scopes})
+	return auth.As(r, auth.Principal{ID: c.ID, Scopes: c.Scopes, Claims: c.Claims})
 }
 
 // servePeer serves a request that another replica has sent. That one has authenticated it, and counted it

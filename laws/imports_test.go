@@ -86,7 +86,7 @@ record/witness: platform/backoff platform/egress record/ledger
 record/hold:     text/finding text/frame text/scrub text/strictjson
 record/captures: platform/capture
 record/webhook:  text/frame platform/backoff platform/lease platform/egress platform/loopback
-record/trust:    text/finding
+record/trust:
 record/sequence: platform/backoff platform/lease platform/state record/ledger
 record/index:    text/finding text/frame platform/backoff platform/terminal record/ledger record/sequence
 record/review:   text/finding text/frame text/scrub text/strictjson platform/capture platform/terminal record/captures record/hold record/index record/webhook
@@ -153,7 +153,7 @@ app/exit:
 app/install: text/finding text/frame platform/capture platform/keyring platform/login platform/state platform/terminal mcp/wire record/captures record/hold platform/backoff record/ledger record/sequence record/index record/witness grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
 app/forget:  text/finding platform/backoff platform/login platform/state platform/terminal record/hold record/ledger record/sequence grounding/ingest boundary/surface storage app/exit app/install
 app/audit:   text/finding text/frame platform/backoff platform/state platform/terminal record/hold record/ledger record/review record/witness record/sequence record/index boundary/evidence boundary/surface storage app/exit app/install github.com/go-json-experiment/json golang.org/x/mod
-app/explain: text/finding text/frame platform/state platform/terminal record/hold record/ledger record/review record/sequence record/standing boundary/gateway boundary/surface storage app/audit app/install
+app/explain: text/finding text/frame platform/state platform/terminal record/hold record/ledger record/review record/sequence record/standing record/trust boundary/policy boundary/gateway boundary/surface storage app/audit app/install
 app/backtest: text/finding platform/capture platform/terminal record/captures record/ledger record/sequence record/standing record/trust boundary/policy boundary/policy/expr boundary/rules storage app/install
 app/console/marked: text/scrub text/ucd
 app/console: platform/capture record/captures record/review boundary/fleet boundary/policy boundary/gateway boundary/rules boundary/surface boundary/pinview app/explain text/finding text/frame platform/auth platform/signin platform/terminal record/hold record/index record/ledger record/sequence storage text/scrub text/ucd app/console/marked github.com/coreos/go-oidc/v3 golang.org/x/oauth2 golang.org/x/time model/counterfactual model/guard

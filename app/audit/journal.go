@@ -29,6 +29,7 @@ type JournalRow struct {
 	Profile      string           `json:"profile,omitempty"`
 	Delivered    string           `json:"delivered,omitempty"`
 	Repeated     int64            `json:"repeated,omitempty"`
+	Fault        string           `json:"fault,omitempty"`
 	Released     string           `json:"released,omitempty"`
 	Policy       JournalMatch     `json:"policy,omitzero"`
 	Would        JournalMatch     `json:"would,omitzero"`

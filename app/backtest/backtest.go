@@ -3,8 +3,8 @@
 // Package backtest tries rules on the records of the ledger before they are in force: what would have been held, what by nothing else, and what cannot be known.
 //
 // A record has the server, the tool, the codes that were found and the scores of classifiers. Scores of
-// trust are computed from the records again. It has no size, no hints of a tool and no scopes of a
-// principal: a rule that depends on one of these is counted as not evaluable. A size is known where a
+// trust are computed from the records again. It has no size, no hints of a tool, no arguments, no scopes or claims of
+// a principal and no counts of a session: a rule that depends on one of these is counted as not evaluable. A size is known where a
 // capture of the call is kept that this machine can read. The same records, captures and rules always
 // give the same report. Memory does not grow with the log.
 package backtest
@@ -88,7 +88,8 @@ const (
 )
 
 // unknown are the variables of which no record says anything. A score counts where a record has it.
-var unknown = []string{"size", "hints.read_only", "hints.destructive", "hints.open_world", "principal.scopes", "privileged", "scores"}
+var unknown = []string{"size", "hints.read_only", "hints.destructive", "hints.open_world", "principal.scopes", "principal.claims", "privileged", "scores",
+	"args", "session", "session.calls", "session.held"}
 
 // acting is unknown of a tool that the operator's rules call privileged.
 var acting = slices.DeleteFunc(slices.Clone(unknown), func(s string) bool { return s == "privileged" })

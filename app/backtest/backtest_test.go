@@ -63,6 +63,13 @@ func found(codes ...finding.Code) func(*ledger.Event) {
 	}
 }
 
+// hostile says in a record that a hidden message of that mark was decoded.
+func hostile(mark int64) func(*ledger.Event) {
+	return func(e *ledger.Event) {
+		e.Numbers = append(e.Numbers, ledger.Number{Name: "trust:hidden-message", N: mark})
+	}
+}
+
 func trial(t testing.TB, text string) *rules.Trial {
 	t.Helper()
 	x, err := rules.ParseTrial([]byte(text))
@@ -86,13 +93,14 @@ func TestRun(t *testing.T) {
 	held := func(rule, reason string) func(*ledger.Event) {
 		return func(e *ledger.Event) {
 			found(finding.HiddenTag)(e)
+			hostile(2)(e)
 			e.Rule, e.Reason = rule, reason
 		}
 	}
 	flagged := call(5, "read", "passed", nil)
 	events := []ledger.Event{
 		{ID: ledger.ID{9}, Time: begin, Kind: ledger.RulesLoaded},
-		call(1, "read", "changed", found(finding.HiddenTag)),
+		call(1, "read", "changed", func(e *ledger.Event) { found(finding.HiddenTag)(e); hostile(1)(e) }),
 		call(2, "read", "withheld", held("", "hidden-tag")),
 		call(3, "write", "passed", nil),
 		call(4, "write", "dropped", func(e *ledger.Event) { e.Shape, e.Rule, e.Reason = "call", "policy:no-writes", "denied" }),
@@ -122,6 +130,9 @@ func TestRun(t *testing.T) {
 			rows: "read policy:sure 1/1"},
 		"size":    {file: "policy: {rules: [{name: big, on: result, when: size > 100 && tool == \"read\", then: hold}]}", unknown: 4, passes: 1},
 		"hints":   {file: "policy: {rules: [{name: acts, on: call, when: \"!hints.read_only\", then: ask, question: sure}]}", unknown: 7},
+		"args":    {file: "policy: {rules: [{name: payee, on: call, when: \"args['/to'] != 'ann'\", then: hold}]}", unknown: 7},
+		"claims":  {file: "policy: {rules: [{name: role, on: result, when: \"'x' in principal.claims\", then: hold}]}", unknown: 6, passes: 1},
+		"session": {file: "policy: {rules: [{name: often, on: call, when: \"session.calls > 9 || session.calls_of('files/read') > 3\", then: deny}]}", unknown: 7},
 		"acting":  {file: "policy: {privileged: [files/write], rules: [{name: acts, on: call, when: privileged && tool == \"write\", then: hold}]}", held: 2, only: 1, rows: "write policy:acts 2/1", passes: 1},
 		"audit":   {file: "policy: {mode: audit, rules: [{name: all, on: result, when: \"true\", then: hold}]}", watch: 6, passes: 2},
 		"trust":   {file: "policy: {rules: [{name: low, on: result, when: trust.tool < 0.6, then: hold}]}", held: 2, only: 1, passes: 2, rows: "read policy:low 2/1"},

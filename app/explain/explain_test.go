@@ -122,6 +122,10 @@ func TestOf(t *testing.T) {
 		Rule: "schema", Withheld: []ledger.Count{{Code: finding.SchemaInvalid, N: 1}}})
 	dropped := log.add(t, ledger.Event{Kind: ledger.Message, Server: "files", Method: "other", Shape: "notification", Verdict: "dropped", Reason: "violation",
 		Withheld: []ledger.Count{{Code: finding.Violation, N: 1}}})
+	sanitised := log.add(t, ledger.Event{Kind: ledger.Message, Server: "files", Tool: "read", Method: "tools/call", Shape: "result", Verdict: "changed", Profile: "faithful",
+		Reason: "policy:sanitise", Rule: "policy:distrusted", Findings: []ledger.Count{{Code: finding.HiddenFiller, N: 1}}})
+	blamed := log.add(t, ledger.Event{Kind: ledger.Message, Server: "files", Tool: "read", Method: "tools/call", Shape: "result", Verdict: "withheld",
+		Reason: "denied", Rule: "policy:payee", Withheld: []ledger.Count{{Code: finding.Denied, N: 1}}, Numbers: []ledger.Number{{Name: "policy-failed", N: 1}, {Name: "trust:hidden-message", N: 7}}})
 
 	src := Sources{
 		Log: log, Guard: "/state/guard", Flag: " --db x.db", Now: func() time.Time { return now }, Looked: []string{"here"},
@@ -160,6 +164,8 @@ func TestOf(t *testing.T) {
 		"what was captured of it": {kept.String(), kept, []string{"pellucid quarantine show " + kept.String()}, []string{"Nothing of the message was kept", "--set hold"}},
 		"a dropped notice":        {dropped.String(), dropped, []string{"Server files sent a notification", "got nothing of it", "not acceptable MCP"}, nil},
 		"a configuration":         {first.String(), first, []string{"A configuration took effect."}, nil},
+		"a stricter pass":         {sanitised.String(), sanitised, []string{"treated more strictly: invisible characters", "Nothing visible was changed", "Rule distrusted of the policy asks to sanitise", "pellucid trust --db x.db"}, []string{"lowers the trust"}},
+		"a failed rule":           {blamed.String(), blamed, []string{"The rule could not be evaluated", "lowers the trust score of tool read of server files, once for this content (hidden-message): invisible characters in it were decoded"}, []string{"more strictly"}},
 	} {
 		x, err := Of(t.Context(), src, c.ref)
 		if err != nil {

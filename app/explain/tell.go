@@ -10,9 +10,12 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/audit"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/review"
+	"github.com/pellucid-mcp/pellucid/record/standing"
+	"github.com/pellucid-mcp/pellucid/record/trust"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -61,8 +64,9 @@ type ruled struct {
 	found, withheld, uninspected                  []ledger.Count
 	policy, would                                 audit.JournalMatch
 	schema                                        string // the verdict of the validation; "": not known
-	delivered                                     bool
+	delivered, failed                             bool
 	repeated                                      int64
+	fault                                         string // the trust.Kind that lowers the score of the server; "": none
 }
 
 // decision is that of the message; nil where what is explained is something else.
@@ -78,6 +82,10 @@ func (x *teller) decision() *ruled {
 			if n.Name == "repeated" {
 				d.repeated = n.N
 			}
+			d.failed = d.failed || n.Name == standing.PolicyFailed
+		}
+		if o, counts := standing.Of(&st.Event); counts && o.Kind.Lowers() {
+			d.fault = string(o.Kind)
 		}
 		if x.journal != nil {
 			d.policy, d.would = x.journal.Policy, x.journal.Would
@@ -86,7 +94,7 @@ func (x *teller) decision() *ruled {
 	}
 	if j := x.journal; j != nil {
 		d := &ruled{shape: j.Kind, verdict: j.Verdict, method: j.Method, profile: j.Profile, policy: j.Policy, would: j.Would,
-			schema: j.Validation.Verdict, delivered: j.Delivered != "", repeated: j.Repeated,
+			schema: j.Validation.Verdict, delivered: j.Delivered != "", repeated: j.Repeated, failed: j.Policy.Failed, fault: j.Fault,
 			found: counts(j.Findings), withheld: counts(j.Withheld), uninspected: counts(j.NotInspected)}
 		if len(d.withheld) == 1 && (d.verdict == "withheld" || d.verdict == "dropped") {
 			d.reason = string(d.withheld[0].Code)
@@ -157,6 +165,15 @@ func (x *teller) message(d *ruled) {
 		say("A reviewer had released this result: it is item %s of the queue.", x.st.Of)
 	}
 	x.became(d, say)
+	if d.strictly() {
+		say("A rule had it treated more strictly: invisible characters that are usually kept for languages and emoji were removed too. Nothing visible was changed.")
+	}
+	if d.failed {
+		say("The rule could not be evaluated, as where an argument or a claim that it reads is missing: on_error decided.")
+	}
+	if does, known := faults[d.fault]; known {
+		say("This lowers the trust score of %s, once for this content (%s): %s", x.source(), d.fault, does)
+	}
 	x.codes("found", d.found)
 	x.codes("withheld", d.withheld)
 	x.codes("not-inspected", d.uninspected)
@@ -233,6 +250,18 @@ func (x *teller) got(d *ruled) {
 	case d.verdict == "dropped":
 		say("The client got nothing of it.")
 	}
+}
+
+// strictly reports whether the policy had the message treated more strictly.
+func (d *ruled) strictly() bool {
+	return d.reason == rulePolicy+policy.Sanitise.String() || d.policy.Action == policy.Sanitise.String()
+}
+
+// faults say what a message did for which its server is trusted less.
+var faults = map[string]string{
+	string(trust.HiddenMessage): "invisible characters in it were decoded to a text.",
+	string(trust.ForgedFrame):   "it imitates the tags or the provenance that only Pellucid writes.",
+	string(trust.ShapeLie):      "it is not what the protocol or its own schema allows.",
 }
 
 // leftOut is how many items of a list were left out because they are not approved.

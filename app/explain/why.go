@@ -106,6 +106,9 @@ func (x *teller) causeOfDecision(d *ruled) {
 		} else {
 			x.cause("policy", name, "Rule "+name+" of the policy asks to "+frame.Label(action)+".")
 		}
+		if d.strictly() {
+			x.do("See the trust scores, and what lowered each", "pellucid trust")
+		}
 	case d.rule == "schema":
 		x.cause("schema", "", "The result was checked against the outputSchema that the tool declares.")
 	}

@@ -72,7 +72,11 @@ func OpenFollowed(s *storage.Store, dir *state.Dir, e *rules.Evidence, poll time
 	}
 	r.Seq = sequence.New(sequence.Options{Store: r.Log, Origin: originOf(e.Origin), Poll: poll, Log: log, Integrated: added, Chain: r.Log.Chain(),
 		Keys: keys, Seen: &sequence.Seen{Dir: dir}, Ask: pub.ask, Published: pub.published})
-	r.Recorder = evidence.New(evidence.Options{Store: r.Log, Direct: r.Seq, BestEffort: e.Mode != rules.Required, Wake: r.Seq.Wake, Log: log})
+	var marks []byte
+	if ring, err := Ring(dir); err == nil { // else its owner has not started
+		marks = ring.Current().Derive("trust marks")
+	}
+	r.Recorder = evidence.New(evidence.Options{Store: r.Log, Direct: r.Seq, BestEffort: e.Mode != rules.Required, MarkKey: marks, Wake: r.Seq.Wake, Log: log})
 	ctx, stop := context.WithCancel(context.Background())
 	r.Stop = stop
 	published := pub.run(ctx)

@@ -3,7 +3,10 @@
 package evidence
 
 import (
+	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/binary"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,6 +41,9 @@ func Message(d *gateway.Decision) *ledger.Event {
 	if d.Repeated > 0 {
 		e.Numbers = append(e.Numbers, ledger.Number{Name: "repeated", N: int64(d.Repeated)})
 	}
+	if f := d.Fault; f.Kind != "" {
+		e.Numbers = append(e.Numbers, Lowering(trust.Kind(f.Kind), f.Content))
+	}
 	if id, err := ledger.ParseID(d.Released); err == nil {
 		e.Kind, e.Of = ledger.ResultTaken, id
 	}
@@ -52,8 +58,33 @@ func Message(d *gateway.Decision) *ledger.Event {
 		if e.Reason == "" {
 			e.Reason = policyRule + p.Action.String()
 		}
+		if p.Failed {
+			e.Numbers = append(e.Numbers, ledger.Number{Name: standing.PolicyFailed, N: 1})
+		}
 	}
 	return e
+}
+
+// Lowering is the number that says what lowers the score of a server, and by which content. The Recorder puts a keyed
+// mark in the place of this one, so that a reader of the log cannot guess the content from it.
+func Lowering[D ~[sha256.Size]byte](kind trust.Kind, content D) ledger.Number {
+	return ledger.Number{Name: standing.Lowering + string(kind), N: markOf(content[:])}
+}
+
+// markOf is the beginning of a digest as a number of 52 bits.
+func markOf(digest []byte) int64 { return int64(binary.BigEndian.Uint64(digest) >> 12) }
+
+// keyed returns the numbers with a keyed mark in the place of each that Lowering has made.
+func (r *Recorder) keyed(list []ledger.Number) []ledger.Number {
+	list = slices.Clone(list)
+	for i, n := range list {
+		if strings.HasPrefix(n.Name, standing.Lowering) && n.N != 0 {
+			h := hmac.New(sha256.New, r.o.MarkKey)
+			_ = binary.Write(h, binary.BigEndian, n.N)
+			list[i].N = markOf(h.Sum(nil))
+		}
+	}
+	return list
 }
 
 // policyRule begins the name of a rule of a policy.
@@ -130,6 +161,9 @@ func (r *Recorder) Pin(p surface.PinChange) ([]byte, error) {
 		e.Kind, e.Reason = ledger.SurfaceChanged, "suspended"
 	default:
 		e.Kind = ledger.SurfaceChanged
+		if p.Waiting > 0 {
+			e.Numbers = append(e.Numbers, Lowering(trust.HeldChange, p.Digest))
+		}
 	}
 	e.Subjects = digests(e.Subjects, role, p.Digest)
 	e.Subjects = digests(e.Subjects, ledger.Approved, p.Decided)

@@ -47,6 +47,10 @@ type Options struct {
 	// the record is durable, or an error.
 	BestEffort bool
 
+	// MarkKey is the secret by which contents that lower a score of trust have their marks. All processes that
+	// write one log have the same, so that a content counts once.
+	MarkKey []byte
+
 	queue  int           // records that wait to be written; 8,192
 	group  int           // records of one transaction; 1,024
 	gather time.Duration // how long BestEffort waits for more before it writes; 50 ms
@@ -254,6 +258,7 @@ func (r *Recorder) seal(e *ledger.Event) (ledger.Sealed, error) {
 	if v := *r.rules.Load(); v != "" && e.Kind != ledger.RulesLoaded {
 		e.Versions = append(e.Versions[:len(e.Versions):len(e.Versions)], ledger.Version{Of: "rules", Version: v})
 	}
+	e.Numbers = r.keyed(e.Numbers)
 	return e.Seal(salt)
 }
 

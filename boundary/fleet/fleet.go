@@ -57,7 +57,8 @@ type Client struct {
 	// May says which servers it may see where all are one; nil: every one.
 	May func(server string) bool
 
-	union bool // it is one of several servers that a client sees as one
+	union  bool            // it is one of several servers that a client sees as one
+	counts *gateway.Counts // of those servers together; nil: the server counts alone
 }
 
 // Options of a [Fleet]. The zero value is the default.

@@ -60,7 +60,7 @@ func (r *run) begin() {
 	if r.verified && time.Since(r.began) >= u.f.opt.patience {
 		u.announce(listed[:]...) // it was left out of lists meanwhile
 	}
-	r.up.start(u.ctx, Client{Conn: r, Era: u.era, Principal: u.principal, union: true}, r.ended)
+	r.up.start(u.ctx, Client{Conn: r, Era: u.era, Principal: u.principal, union: true, counts: &u.counts}, r.ended)
 	if r.hello != nil {
 		r.greet()
 	}

@@ -25,6 +25,7 @@ type union struct {
 	era       wire.Era
 	principal string
 	may       func(server string) bool
+	counts    gateway.Counts // of what the client asks of all servers
 	ctx       context.Context
 	stop      context.CancelFunc
 	ended     func(error)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/mcp/era"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
@@ -140,6 +143,50 @@ func TestUnion(t *testing.T) {
 		}
 		testPrompts(t, ctx, s)
 		testResources(t, ctx, s)
+	})
+}
+
+// A counter is a policy that remembers what it was told.
+type counter struct {
+	mu   sync.Mutex
+	seen []policy.Input
+}
+
+func (*counter) Reads() policy.Reads { return policy.Reads{Session: true} }
+
+func (c *counter) Decide(in policy.Input) policy.Ruling {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if in.Direction == policy.Call {
+		c.seen = append(c.seen, in)
+	}
+	return policy.Ruling{}
+}
+
+// TestUnionCounts: the servers of one session count together, and those of another session apart.
+func TestUnionCounts(t *testing.T) {
+	eras(t, func(t *testing.T, era wire.Era, opt *mcp.ClientOptions) {
+		c := &counter{}
+		servers := []Server{inside("alpha", "who"), inside("beta", "who")}
+		for i := range servers {
+			of := servers[i].Config
+			servers[i].Config = func(principal string) gateway.Config {
+				cfg := of(principal)
+				cfg.Policy = c
+				return cfg
+			}
+		}
+		f := fleetOf(t, Options{Translate: translate}, servers...)
+		for range 2 {
+			s := connect(t, opt, all(f, era))
+			for _, name := range []string{"alpha_who", "beta_who", "alpha_who"} {
+				call(t, s, name, "hello")
+			}
+			last := c.seen[len(c.seen)-1].Session
+			if last.Calls != 2 || !maps.Equal(last.CallsOf, map[string]int{"alpha/who": 1, "beta/who": 1}) {
+				t.Errorf("before the third call: %+v", last)
+			}
+		}
 	})
 }
 

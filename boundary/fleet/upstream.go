@@ -104,7 +104,7 @@ func (u *upstream) relay(ctx, term context.Context, c Client, done func(error)) 
 	}
 	forget := context.AfterFunc(term, func() { up.Close() })
 	cfg := u.Config(c.Principal)
-	cfg.Union = c.union
+	cfg.Union, cfg.Counts = c.union, c.counts
 	gateway.Start(ctx, c.Conn, up, cfg, func(err error) {
 		forget()
 		done(err)

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
@@ -30,6 +31,7 @@ type call struct {
 	meta   []byte         // of a request of our own
 	task   hold.Digest    // that it is about; zero: none
 	digest hold.Digest    // of the question, where results may be held
+	facts  *policy.Facts  // what rules read of it; nil: nothing
 	asked  *hold.Question // what is kept of the arguments for a reviewer; nil: nothing
 	limit  time.Duration  // of silence; 0: the server's
 	sent   string         // token that the server gets instead, because another request bears the same

@@ -48,6 +48,7 @@ type passage struct {
 	call     hold.Digest      // of the question that it answers; zero: nothing of it can be released
 	uri      string           // of the resource that was read
 	question *hold.Question   // what is kept of it; nil: nothing
+	facts    *policy.Facts    // what rules read of the call; nil: nothing is known of it
 	released string           // item of the queue that a person has released, or ""
 	ctx      context.Context  // ends with the call that it answers; nil: with its inspection
 }
@@ -133,6 +134,7 @@ func (in *inspection) forget() {
 	w := &in.w
 	w.reset()
 	w.key, w.keep, w.strict, w.text, w.scrubs, w.llm, w.lookup, w.passages, w.res.Clean = frame.Key{}, nil, nil, nil, nil, nil, nil, nil, scrub.Clean{}
+	w.strictly = false
 	in.inspector, in.p, in.row, in.rule, in.d, in.suspect, in.digest, in.marked, in.item, in.leftContent, in.unreleasable = nil, passage{}, nil, Rule{}, Decision{}, suspect{}, nil, false, ID{}, false, false
 }
 

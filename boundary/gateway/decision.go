@@ -105,6 +105,8 @@ type Decision struct {
 	// restored in it: as the client sent them, and as the server got them.
 	Asked, Sent frame.Digest
 
+	Fault Fault // what lowers the trust in the server; zero: nothing
+
 	Released   string          // item of the queue whose result this is, released by a person
 	Validation validate.Result // of structuredContent; zero: there was nothing to judge by
 	grounding  *grounding      // of a grounding adapter's answer; nil: it is none
@@ -114,6 +116,20 @@ type Decision struct {
 	// need not be asked; those in shadow mode have records of their own.
 	Classified []classify.Assessment
 }
+
+// A Fault is what a message did for which its server is trusted less. Kind is one of record/trust; Content is a digest of
+// what did it, by which it counts once.
+type Fault struct {
+	Kind    string
+	Content frame.Digest
+}
+
+// The kinds of a Fault.
+const (
+	hiddenMessage = "hidden-message"
+	forgedFrame   = "forged-frame"
+	shapeLie      = "shape-lie"
+)
 
 func addCount(list []policy.Count, code finding.Code, n int) []policy.Count {
 	for i := range list {
@@ -156,6 +172,9 @@ func (d *Decision) AppendJSON(dst []byte) []byte {
 	if d.Restored > 0 {
 		dst = strconv.AppendInt(append(dst, `,"restored":`...), int64(d.Restored), 10)
 		dst = appendDigest(appendDigest(dst, "asked", d.Asked), "sent", d.Sent)
+	}
+	if d.Fault.Kind != "" {
+		dst = appendLabel(dst, "fault", d.Fault.Kind)
 	}
 	if d.Released != "" {
 		dst = appendLabel(dst, "released", d.Released)

@@ -67,7 +67,7 @@ func (in *inspection) provenance() []byte {
 	p := frame.Provenance{
 		Origin: frame.Origin{Server: d.Server, Tool: w.origin.Tool, Model: w.origin.Model}, Kind: w.kind,
 		Framed: w.framed, NotFramed: w.notFramed,
-		Profile: d.Profile, SanitationVersion: d.SanitationVersion, UnicodeVersion: d.UnicodeVersion,
+		Profile: d.Profile, Strict: w.strictly, SanitationVersion: d.SanitationVersion, UnicodeVersion: d.UnicodeVersion,
 		Evidence: d.ID.String(), Digest: w.delivered(), Inspected: w.inspected, Credentials: w.credentials,
 		Findings: w.found, NotInspected: w.notInspected,
 	}

@@ -48,6 +48,7 @@ func (in *inspector) recordDecision(d Decision) *ID {
 	}
 	d.ID, d.Time, d.Server = id, in.cfg.now(), in.cfg.Name
 	d.SanitationVersion, d.UnicodeVersion = scrub.Version, scrub.UnicodeVersion
+	d.Fault = d.shapeFault()
 	_ = in.record(&d, nil)
 	return &id
 }
@@ -66,6 +67,7 @@ func (in *inspection) concluded() Decision {
 	d.Findings = w.findings(d.Findings)
 	d.NotInspected = append(d.NotInspected, w.uninspected...)
 	d.Withheld = slices.Concat(w.withheld, d.Withheld) // the reason is the first one
+	d.Fault = in.fault()
 	return *d
 }
 

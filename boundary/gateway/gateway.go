@@ -114,6 +114,9 @@ type Config struct {
 	// Policy decides about calls and their results after all that the Rules say; nil: nothing does.
 	Policy policy.Policy
 
+	// Counts are those of the client's session, which may have several servers; nil: this one counts alone.
+	Counts *Counts
+
 	// Classifiers judge what tools answer; nil: nothing does.
 	Classifiers *Classifiers
 
@@ -212,6 +215,9 @@ func (c Config) orDefault() (Config, error) {
 	}
 	if c.Memory == nil {
 		c.Memory = processMemory
+	}
+	if c.Counts == nil {
+		c.Counts = new(Counts)
 	}
 	if c.Schemas == nil {
 		c.Schemas = new(validate.Cache)

@@ -57,11 +57,12 @@ func (in *inspection) decides(root strictjson.Value) finding.Code {
 		e.NotInspected += c.N
 	}
 	e.Size, e.Findings, e.Scores = len(root.Raw()), in.counts, scoresOf(in.d.Classified)
+	e.Facts, e.Session = in.p.facts, in.cfg.Counts.soFar(in.cfg.Policy.Reads().Session)
 	in.d.Policy = in.cfg.Policy.Decide(e)
 	for _, t := range in.p.tools { // and what is stricter for one of them
 		rule := in.cfg.rule(t.name)
 		of := in.cfg.policyInput(t.label, t.hints, &rule)
-		of.Size, of.Findings, of.NotInspected, of.Scores = e.Size, e.Findings, e.NotInspected, e.Scores
+		of.Size, of.Findings, of.NotInspected, of.Scores, of.Facts, of.Session = e.Size, e.Findings, e.NotInspected, e.Scores, e.Facts, e.Session
 		if one := in.cfg.Policy.Decide(of); one.Action > in.d.Policy.Action {
 			in.d.Policy = one
 		}
@@ -71,7 +72,7 @@ func (in *inspection) decides(root strictjson.Value) finding.Code {
 	case policy.Allow:
 		return ok
 	case policy.Sanitise:
-		return in.walkAgain(root)
+		return in.walkStrictly(root)
 	}
 	return in.cfg.stops(in.d.Policy.Action)
 }
@@ -84,9 +85,11 @@ func (c *Config) stops(a policy.Action) finding.Code {
 	return finding.Held
 }
 
-// walkAgain scrubs under the profile MCP what was scrubbed under another.
-func (in *inspection) walkAgain(root strictjson.Value) finding.Code {
-	s, err := in.scrub.of(in.rule.MaxChars, scrub.ProfileTokens)
+// walkStrictly walks the result again and removes the invisible characters that the first walk kept for a language
+// or an emoji that is on no list. Nothing that a person sees changes. What was found before stands: neither what holds
+// a result nor what lowers a score of trust is asked again. Under the profile mcp nothing invisible is left to remove.
+func (in *inspection) walkStrictly(root strictjson.Value) finding.Code {
+	s, err := in.scrub.of(in.rule.MaxChars, in.rule.ControlTokens)
 	if err != nil {
 		return finding.Denied // never: they were compiled for the first walk
 	}
@@ -94,18 +97,17 @@ func (in *inspection) walkAgain(root strictjson.Value) finding.Code {
 	if w.text == s.mcp {
 		return ok
 	}
+	hidden, forged := slices.Clone(w.hidden), slices.Clone(w.forged)
 	w.reset()
-	w.text, w.normalises, in.d.Profile = s.mcp, true, scrub.MCP.String()
+	w.hidden, w.forged = append(w.hidden, hidden...), append(w.forged, forged...)
+	w.text, w.strictly = s.strict, true
 	if code := in.validated(in.d.Validation); code != ok { // its notes went with the first walk
 		if !in.leftContent {
 			return code
 		}
 		in.noteLeftContent(code)
 	}
-	if code := in.walk(root); code != ok {
-		return code
-	}
-	return in.holds()
+	return in.walk(root)
 }
 
 // tellPolicy tells the operator what a rule has done, or would have.
@@ -145,6 +147,9 @@ func (r *relay) refusedByPolicy(ctx context.Context, m *wire.Message, k *call) *
 	rule := r.cfg.rule(k.tool)
 	e := r.cfg.policyInput(r.surface.label(k.tool), r.surface.hints(k.tool), &rule)
 	e.Direction, e.Size = policy.Call, len(m.Params.Raw())
+	reads := r.cfg.Policy.Reads()
+	k.facts = factsOf(reads, m.Params.Get("arguments"), m.Caller)
+	e.Facts, e.Session = k.facts, r.cfg.Counts.called(e.Server+"/"+e.Tool, reads.Session)
 	decided := r.cfg.Policy.Decide(e)
 	if decided.Action < policy.Ask && decided.Would.Rule == "" {
 		return nil
@@ -172,6 +177,7 @@ func (r *relay) refusedByPolicy(ctx context.Context, m *wire.Message, k *call) *
 	case verdict == Passed:
 		return nil
 	case text == placeholderCall:
+		r.cfg.Counts.held()
 		return r.refuseCall(m, k, d.ID, d.Tool, text, finding.Held)
 	}
 	if r.cfg.Captures != nil && k.asked != nil && rule.Capture.any(Dropped) {

@@ -18,15 +18,20 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // A judge is a Policy of one answer for results and one for calls.
 type judge struct {
 	result, call policy.Ruling
 
+	reads policy.Reads
+
 	mu   sync.Mutex
 	seen []policy.Input
 }
+
+func (j *judge) Reads() policy.Reads { return j.reads }
 
 func (j *judge) Decide(e policy.Input) policy.Ruling {
 	j.mu.Lock()
@@ -60,7 +65,7 @@ func TestPolicyInput(t *testing.T) {
 	w := newWard(t, hold.Options{}, policed(j)...)
 	w.declare(tool("read", `,"annotations":{"readOnlyHint":true,"openWorldHint":false}`) + "," + tool("look", ""))
 	w.ask(question, poisoned)
-	want := policy.Input{Server: w.last().Server, Tool: "read", ReadOnly: true, Destructive: true, Size: len(poisoned)}
+	want := policy.Input{Server: w.last().Server, Tool: "read", ReadOnly: true, Destructive: true, Size: len(poisoned), Session: policy.Session{Calls: 1}}
 	got := j.last()
 	codes := map[finding.Code]int{}
 	for _, c := range got.Findings {
@@ -72,7 +77,7 @@ func TestPolicyInput(t *testing.T) {
 	if got.Findings = nil; !equalInputs(got, want) {
 		t.Errorf("result:\n%+v\nwant\n%+v", got, want)
 	}
-	want.Direction, want.Size = policy.Call, len(question)
+	want.Direction, want.Size, want.Session = policy.Call, len(question), policy.Session{}
 	if first := j.seen[0]; !equalInputs(first, want) {
 		t.Errorf("call:\n%+v\nwant\n%+v", first, want)
 	}
@@ -204,32 +209,41 @@ func TestAnswersOfOurOwnLast(t *testing.T) {
 	}
 }
 
-// TestPolicySanitise: a server under faithful is scrubbed under mcp where the policy
-// says so, and what was noted of its schema stays noted.
+// TestPolicySanitise: where the policy says so, invisible characters go that faithful keeps for a language, and the
+// frame and the receipt say so. What a person sees arrives as it was sent: superscripts, fractions, full-width letters,
+// ligatures, emoji, letters that look like others, and tokens as faithful spells them. What was noted of the schema
+// stays noted.
 func TestPolicySanitise(t *testing.T) {
 	t.Parallel()
-	const styled = `{"content":[{"type":"text","text":"\uff21\u2026\u200b"}],"structuredContent":{"x":"1"}}`
-	for action, want := range map[policy.Action]struct{ text, profile string }{
-		policy.Allow:    {"\uff21\u2026", "faithful"},
-		policy.Sanitise: {"A...", "mcp"},
+	const visible = "10\u2076 \u00bd \uff21\ufb01 \u2026 \U0001F468\u200d\U0001F469\u200d\U0001F467 \u043f\u0440\u043ec\u0442\u043e <|im_start|>"
+	const defused = "10\u2076 \u00bd \uff21\ufb01 \u2026 \U0001F468\u200d\U0001F469\u200d\U0001F467 \u043f\u0440\u043ec\u0442\u043e \u27e8|im_start|\u27e9"
+	const said = "\n[treated more strictly by Pellucid: invisible characters that it usually keeps were removed]"
+	for _, tt := range []struct {
+		action         policy.Action
+		profile        Profile
+		text, delivers string
+		strict         bool
+	}{
+		{policy.Allow, Faithful, visible + " Donau\u00adschiff", defused + " Donau\u00adschiff", false},
+		{policy.Sanitise, Faithful, visible + " Donau\u00adschiff", defused + " Donauschiff", true},
+		{policy.Sanitise, Faithful, visible, defused, true},
+		{policy.Sanitise, MCP, "\uff21\u2026", "A...", false}, // which the operator wants, and which keeps nothing invisible
 	} {
 		r := newRig(t, func(c *Config) {
-			c.Policy, c.Profile, c.Validation = &judge{result: outcome(action)}, Faithful, Validation{Mode: policy.Audit}
+			c.Policy, c.Profile, c.Validation = &judge{result: outcome(tt.action)}, tt.profile, Validation{Mode: policy.Audit}
 		})
 		r.declare(tool("read", pointSchema))
-		got := r.result(r.request("1", "tools/call", `{"name":"read"}`), styled).text("result", "content", 0, "text")
-		d := r.last()
-		if !strings.Contains(got, "\n"+want.text+"\n") || d.Profile != want.profile {
-			t.Errorf("%s: %q under %s", action, got, d.Profile)
+		quoted := string(strictjson.AppendQuote(nil, tt.text))
+		got := r.result(r.request("1", "tools/call", `{"name":"read"}`), `{"content":[{"type":"text","text":`+quoted+`},{"type":"text","text":"b"}],"structuredContent":{"x":"1"}}`)
+		first, second := got.text("result", "content", 0, "text"), got.text("result", "content", 1, "text")
+		if !strings.Contains(first, "\n"+tt.delivers+"\n</") || strings.HasSuffix(first, said) != tt.strict || strings.Contains(second, said) {
+			t.Errorf("%s: %+q", tt.action, first)
 		}
-		n := 0
-		for _, c := range d.Findings {
-			if c.Code == finding.SchemaInvalid || c.Code == finding.HiddenZeroWidth {
-				n += c.N
-			}
+		if is := strings.Contains(string(got.at("result", "_meta")), `"strict":true`); is != tt.strict {
+			t.Errorf("%s: the receipt: %s", tt.action, got.at("result", "_meta"))
 		}
-		if n != 2 {
-			t.Errorf("%s: found %v", action, d.Findings)
+		if d := r.last(); !slices.ContainsFunc(d.Findings, func(c policy.Count) bool { return c.Code == finding.SchemaInvalid && c.N == 1 }) || d.Fault.Kind != "" {
+			t.Errorf("%s: found %v, fault %v", tt.action, d.Findings, d.Fault)
 		}
 	}
 }

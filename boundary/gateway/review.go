@@ -93,7 +93,9 @@ func (in *inspection) review(code finding.Code) bool {
 		}
 		level("a withheld result could not be put into the queue for review", "error", err, "evidence", in.d.ID.String())
 	}
-	in.item = in.d.ID
+	if in.item = in.d.ID; err == nil {
+		in.cfg.Counts.held()
+	}
 	return err == nil
 }
 

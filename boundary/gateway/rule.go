@@ -101,9 +101,9 @@ func (r Rule) check() error {
 	return nil
 }
 
-// scrubbers are the compiled profiles for texts of one ceiling. again is for text whose values were
-// scrubbed before: it leaves control tokens, which would be defused twice.
-type scrubbers struct{ mcp, faithful, again *scrub.Scrubber }
+// scrubbers are the compiled profiles for texts of one ceiling. strict is faithful for what a policy has treated more
+// strictly.
+type scrubbers struct{ mcp, faithful, strict *scrub.Scrubber }
 
 // scrubberCache keeps those of every ceiling, and of all that is done with control tokens, that the
 // rules use. It is safe for concurrent use.
@@ -128,12 +128,12 @@ func (c *scrubberCache) of(chars int, tokens scrub.TokenAction) (scrubbers, erro
 		return s, nil
 	}
 	var err error
-	compile := func(p scrub.Profile, tokens scrub.TokenAction) *scrub.Scrubber {
-		s, fault := scrub.Compile(scrub.Policy{Profile: p, MaxChars: chars, Tokens: c.tokens, ControlTokens: tokens})
+	compile := func(p scrub.Profile, strict bool) *scrub.Scrubber {
+		s, fault := scrub.Compile(scrub.Policy{Profile: p, Strict: strict, MaxChars: chars, Tokens: c.tokens, ControlTokens: tokens})
 		err = errors.Join(err, fault)
 		return s
 	}
-	s := scrubbers{mcp: compile(scrub.MCP, tokens), faithful: compile(scrub.Faithful, tokens), again: compile(scrub.Faithful, scrub.KeepTokens)}
+	s := scrubbers{mcp: compile(scrub.MCP, false), faithful: compile(scrub.Faithful, false), strict: compile(scrub.Faithful, true)}
 	if err != nil {
 		return s, fmt.Errorf("gateway: configuration: %w", err)
 	}
@@ -156,6 +156,8 @@ func (c *scrubberCache) again(with *scrub.Scrubber) *scrub.Scrubber {
 		return with // never: it differs from with in that alone
 	case with.Policy().Profile == scrub.MCP:
 		return s.mcp
+	case with.Policy().Strict:
+		return s.strict
 	}
 	return s.faithful
 }

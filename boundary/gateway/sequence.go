@@ -317,7 +317,7 @@ func (w *walker) cutText(p *piece, spans []scrub.Span) {
 	digest := frame.DigestOf(text)
 	if p.kind == pieceFramed {
 		var sealed frame.Sealed
-		text, sealed = w.frame(w.res.Clean, frame.Form{Further: !p.first, Cut: p.cut})
+		text, sealed = w.frame(w.res.Clean, w.formOf(p.first, p.cut))
 		w.noteLookalikes(sealed)
 		digest = sealed.Digest
 	}

@@ -77,7 +77,7 @@ func (r *relay) fromServer(ctx context.Context, m *wire.Message) error {
 	p := passage{msg: m, method: k.method, id: k.shown, ctx: callContext{ctx, k}, watched: &k.watched, store: &k.store, restored: k.restored, revision: r.revisionOf(k)}
 	switch {
 	case k.method == mcpmsg.CallTool:
-		p.question = k.asked
+		p.question, p.facts = k.asked, k.facts
 		r.answersCall(&p, k)
 	case p.ofTask():
 		r.answersCall(&p, k)

@@ -14,6 +14,8 @@ import (
 // byName is a policy that decides by the name of a tool about results in which something was found.
 type byName map[string]policy.Action
 
+func (byName) Reads() policy.Reads { return policy.Reads{} }
+
 func (b byName) Decide(e policy.Input) policy.Ruling {
 	if a := b[e.Tool]; e.Direction == policy.Result && a != policy.Allow && len(e.Findings) > 0 {
 		return policy.Ruling{Match: policy.Match{Action: a, Rule: e.Tool}}

@@ -109,6 +109,7 @@ func (w *walker) scrubCounted(text string, with *scrub.Scrubber) {
 	w.res.Item = &w.kept
 	with.Scrub(text, &w.res)
 	w.res.Item = nil
+	w.noteHidden(text)
 }
 
 // repeats reports whether a name with hidden characters stands as it stood last. It is
@@ -157,14 +158,19 @@ func (w *walker) toolText(v strictjson.Value, framed bool) {
 func (w *walker) form() frame.Form {
 	w.first = !w.noticed
 	w.noticed = true
-	return frame.Form{Further: !w.first, Cut: w.cut}
+	return w.formOf(w.first, w.cut)
+}
+
+// formOf returns the form of a frame: the first of a message says how strictly it was treated.
+func (w *walker) formOf(first bool, cut frame.Cut) frame.Form {
+	return frame.Form{Further: !first, Cut: cut, Strict: first && w.strictly}
 }
 
 // frame puts a text into its frame.
 func (w *walker) frame(clean scrub.Clean, form frame.Form) (string, frame.Sealed) {
 	fence, sealed := w.room(len(clean.String())+fenceRoom), frame.Sealed{}
 	if w.llm != nil {
-		fence, sealed = w.llm.Envelope.Append(fence, w.llm.origin(w.origin), form.Cut, clean)
+		fence, sealed = w.llm.Envelope.Append(fence, w.llm.origin(w.origin), form, clean)
 	} else {
 		fence, sealed = w.key.AppendFence(fence, w.origin, form, clean)
 	}
@@ -175,6 +181,7 @@ func (w *walker) frame(clean scrub.Clean, form frame.Form) (string, frame.Sealed
 func (w *walker) noteLookalikes(sealed frame.Sealed) {
 	if sealed.Neutralised > 0 {
 		w.edited = true
+		w.noteForged(sealed.Digest)
 		w.addFinding(finding.FenceLookalike, sealed.Neutralised, nil)
 	}
 }
@@ -187,7 +194,7 @@ func (w *walker) around(v strictjson.Value, clean scrub.Clean, form frame.Form) 
 	var sealed frame.Sealed
 	fits := false
 	if w.llm != nil {
-		fence, split, sealed, fits = w.llm.Envelope.AppendAround(w.room(fenceRoom), w.llm.origin(w.origin), form.Cut, clean, w.ahead.of)
+		fence, split, sealed, fits = w.llm.Envelope.AppendAround(w.room(fenceRoom), w.llm.origin(w.origin), form, clean, w.ahead.of)
 	} else {
 		fence, split, sealed, fits = w.key.AppendAround(w.room(fenceRoom), w.origin, form, clean, w.ahead.of)
 	}

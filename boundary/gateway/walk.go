@@ -44,6 +44,7 @@ type walker struct {
 
 	inSchema   bool // the walker stands in a schema
 	normalises bool // text is under the profile mcp, so that names of members are too
+	strictly   bool // text is treated again, more strictly
 
 	approvedPage bool // contents hold an app that was approved: its page passes as it is
 
@@ -75,6 +76,8 @@ type walker struct {
 	changed      bool      // the text that was cleaned last must be replaced
 	cut          frame.Cut // of the text that was cleaned last
 	lastCut      frame.Cut // of the last text that was cut
+	hidden       []byte    // messages in hidden characters, that were decoded
+	forged       []byte    // digests of what imitates a frame or a receipt
 	credentials  []scrub.Credential
 	found        []frame.Finding
 	foundMore    []policy.Count
@@ -114,6 +117,7 @@ func (w *walker) reset() {
 	w.inspected, w.edited, w.approvedPage, w.inSchema = 0, false, false, false
 	w.cut, w.lastCut = frame.Cut{}, frame.Cut{}
 	w.placing.reset()
+	w.hidden, w.forged = w.hidden[:0], w.forged[:0]
 	w.credentials = w.credentials[:0]
 	clear(w.found)
 	w.found, w.foundMore = w.found[:0], w.foundMore[:0]

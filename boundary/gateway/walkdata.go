@@ -36,6 +36,7 @@ func (w *walker) member(name, v strictjson.Value, rest mcpmsg.Treatment) {
 		code = finding.RefusedName // it could become a name of the protocol
 	case isOurs(name):
 		code = finding.ForgedProvenance
+		w.noteForged(frame.DigestOf(string(v.Raw())))
 	case string(nameBytes(name)) == "_meta":
 		code = w.meta(v)
 	default:
@@ -89,6 +90,7 @@ func (w *walker) data(v strictjson.Value, with *scrub.Scrubber) finding.Code {
 				code = ok
 			case isOurs(name):
 				w.edits.Remove(value)
+				w.noteForged(frame.DigestOf(string(value.Raw())))
 				w.giveUp(finding.ForgedProvenance)
 			case string(nameBytes(name)) == "_meta":
 				code = w.meta(value)
@@ -124,6 +126,7 @@ func (w *walker) meta(v strictjson.Value) finding.Code {
 		switch {
 		case isOurs(name):
 			w.edits.Remove(value)
+			w.noteForged(frame.DigestOf(string(value.Raw())))
 			w.giveUp(finding.ForgedProvenance)
 		case !w.passages.Meta(name.Text()):
 			w.edits.Remove(value)

@@ -6,6 +6,10 @@
 package policy
 
 import (
+	"math/big"
+	"strconv"
+	"strings"
+
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -31,7 +35,7 @@ type Action uint8
 // The actions.
 const (
 	Allow    Action = iota // nothing beyond what happens anyway
-	Sanitise               // the result is sanitised once more under a stricter profile
+	Sanitise               // the result is sanitised once more, and more invisible characters are removed
 	Ask                    // it is held, and a reviewer is asked a question
 	Hold                   // it is held until a reviewer has looked at it
 	Deny                   // it is refused
@@ -54,8 +58,8 @@ const (
 	Call                    // of a tool, before the server gets it
 )
 
-// An Input is what is to be decided on. Its strings are labels: no third-party
-// text is in it.
+// An Input is what is to be decided on. Its strings are labels, but for those of Facts: no other text of a third party
+// is in it.
 type Input struct {
 	Direction Direction
 	Server    string
@@ -72,10 +76,74 @@ type Input struct {
 	NotInspected int     // values that passed without a look inside
 	Scores       []Score // of classifiers that have judged
 	Size         int     // bytes of the result as it came, or of the call's params
+	Facts        *Facts  // what a rule reads of the call; nil: nothing is known of it
+	Session      Session // before the call, or the result
 
 	// The gateway does not know these; who evaluates the rules fills them in.
 	ServerTrust, ToolTrust float64 // in [0, 1]
 	Scopes                 []string
+}
+
+// A Reads says what the rules of a policy read of calls: the most that is kept of one.
+type Reads struct {
+	Args    []string // JSON pointers into the arguments
+	Claims  []string // names
+	Session bool     // counts of the session
+	Trust   bool     // scores of trust
+}
+
+// Facts are what rules read of a call: values by pointer, and by the name of a claim. A value is a string, an int64, a
+// uint64, a float64, a bool, nil, a []any of these, or an [Unreadable]. What the call does not have is not there.
+type Facts struct{ Args, Claims map[string]any }
+
+// An Unreadable is a value that cannot be compared: an object, a number that has no exact value here, or what is too
+// long. It is equal to nothing.
+type Unreadable struct{}
+
+// Bounds of a value in Facts.
+const (
+	MaxValue    = 16 << 10 // bytes of a string
+	MaxElements = 1024     // of a list
+	maxNumber   = 64       // bytes of a number
+	maxPower    = 400      // of ten in a number
+)
+
+// Number is the value of a JSON number for Facts, if it is the one that is written: an integer of 64 bits, or a fraction that a literal of a
+// rule with the same digits equals. Any other is Unreadable, since a comparison could be wrong.
+func Number(raw string) any {
+	if len(raw) > maxNumber || strings.Trim(raw, "0123456789+-.eE") != "" {
+		return Unreadable{}
+	}
+	if i, err := strconv.ParseInt(raw, 10, 64); err == nil {
+		return i
+	}
+	if at := strings.IndexAny(raw, "eE"); at >= 0 {
+		if power, err := strconv.Atoi(raw[at+1:]); err != nil || max(power, -power) > maxPower {
+			return Unreadable{}
+		}
+	}
+	written, ok := new(big.Rat).SetString(raw)
+	f, err := strconv.ParseFloat(raw, 64)
+	switch {
+	case !ok || err != nil:
+	case written.IsInt() && written.Num().IsInt64():
+		return written.Num().Int64()
+	case written.IsInt() && written.Num().IsUint64():
+		return written.Num().Uint64()
+	case written.IsInt():
+	default:
+		if shortest, ok := new(big.Rat).SetString(strconv.FormatFloat(f, 'g', -1, 64)); ok && shortest.Cmp(written) == 0 {
+			return f
+		}
+	}
+	return Unreadable{}
+}
+
+// A Session counts what the session has asked for and got so far.
+type Session struct {
+	Calls   int            // calls of tools
+	Held    int            // calls and results that were held
+	CallsOf map[string]int // calls by SERVER/TOOL
 }
 
 // A Count is how often a code was found.
@@ -94,7 +162,6 @@ type Score struct {
 type Match struct {
 	Action   Action `json:"action"`
 	Rule     string `json:"rule,omitzero"`   // label; "": no rule has matched
-	Profile  string `json:"-"`               // of Sanitise
 	Question string `json:"-"`               // of Ask: the operator's words, for the reviewer
 	Failed   bool   `json:"failed,omitzero"` // the rule could not be evaluated: Action is what stands for that
 }
@@ -123,4 +190,6 @@ type Ruling struct {
 type Policy interface {
 	// Decide may be called at the same time. It keeps nothing of the input.
 	Decide(Input) Ruling
+	// Reads returns what the rules in force read of a call.
+	Reads() Reads
 }

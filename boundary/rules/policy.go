@@ -56,12 +56,7 @@ func policySection(to **Policy) value {
 func (p *Policy) members() []member {
 	return append(p.source.members(0),
 		member{"without", live, list(&p.source.without, nil, expr.MaxRules, "the name of a rule of the preset", p.source.leaveOut), "rules of the preset that do not apply"},
-		member{"privileged", live, list(&p.privileged, nil, maxPrivileged, "SERVER/TOOL, where * stands for any characters", isToolPath), "tools that act, whatever their server says"})
-}
-
-func isToolPath(s string) bool {
-	server, tool, slash := strings.Cut(s, "/")
-	return slash && server != "" && tool != "" && len(s) <= maxToolName
+		member{"privileged", live, list(&p.privileged, nil, maxPrivileged, "SERVER/TOOL, where * stands for any characters", expr.IsToolPath), "tools that act, whatever their server says"})
 }
 
 var enforceOrAudit = []string{"enforce", "audit"}
@@ -115,7 +110,7 @@ func ruleMembers(r *expr.Rule) []member {
 		{"when", needed, text(&r.When, 4*expr.MaxExpression), "an expression in CEL"},
 		{"unless", live, text(&r.Unless, 4*expr.MaxExpression), "an expression in CEL"},
 		{"then", needed, action(&r.Then), "what becomes of it"},
-		{"profile", live, text(&r.Profile, 64), "how text is scrubbed, of `then: sanitise`"},
+		{"profile", live, text(&r.Profile, 64), "no longer needed, of `then: sanitise`"},
 		{"question", live, text(&r.Question, expr.MaxQuestion), "what is asked, of `then: ask`"},
 		{"mode", live, word(&r.Audit, false, enforceOrAudit, []bool{false, true}), "`audit`: the rule is recorded, and decides nothing"},
 	}

@@ -157,6 +157,7 @@ func action(v *policy.Action) value {
 }
 
 func (c *compiler) policyInput(p place, e *policy.Input) {
+	e.Facts = &policy.Facts{Args: map[string]any{}, Claims: map[string]any{}}
 	label := func(to *string) value { return checked(to, "", "a label", frame.IsLabel) }
 	count := func(to *int) value { return integer(to, 0, 0, 1<<31-1) }
 	privileged := false
@@ -184,12 +185,44 @@ func (c *compiler) policyInput(p place, e *policy.Input) {
 		{name: "trust", value: section(func() []member {
 			return []member{{name: "server", value: number(&e.ServerTrust, 0, 1)}, {name: "tool", value: number(&e.ToolTrust, 0, 1)}}
 		})},
+		{name: "args", value: value{read: func(c *compiler, p place) { c.facts(p, &e.Facts.Args, expr.IsPointer) }}},
+		{name: "claims", value: value{read: func(c *compiler, p place) { c.facts(p, &e.Facts.Claims, isClaim) }}},
+		{name: "session", value: section(func() []member {
+			return []member{{name: "calls", value: count(&e.Session.Calls)}, {name: "held", value: count(&e.Session.Held)},
+				{name: "calls_of", value: value{read: func(c *compiler, p place) {
+					e.Session.CallsOf = map[string]int{}
+					c.names(p, maxNames, expr.IsToolPath, func(tool string, _, val place) { e.Session.CallsOf[tool] = c.integer(val, 0, 1<<31-1) })
+				}}}}
+		})},
 		{name: "scopes", value: list(&e.Scopes, nil, expr.MaxScopes, "a scope", isScope)},
 	})
 	if !privileged { // as the gateway has it
 		e.Privileged = !e.ReadOnly
 	}
 	slices.SortFunc(e.Findings, func(a, b policy.Count) int { return cmp.Compare(a.Code, b.Code) })
+}
+
+// facts reads the values of args, by JSON pointer, or of claims, by name.
+func (c *compiler) facts(p place, to *map[string]any, valid func(string) bool) {
+	c.names(p, maxNames, valid, func(name string, _, val place) { (*to)[name] = c.fact(val, 1) })
+}
+
+func (c *compiler) fact(p place, depth int) any {
+	switch {
+	case p.kind == isText:
+		return p.node.text
+	case p.kind == isNumber:
+		return policy.Number(p.node.text)
+	case p.kind == isBool:
+		return c.boolean(p)
+	case p.kind == isList && depth > 0:
+		list := []any{}
+		c.list(p, policy.MaxElements, func(e place) { list = append(list, c.fact(e, depth-1)) })
+		return list
+	case p.kind == isObject || p.kind == isList:
+		return policy.Unreadable{}
+	}
+	return nil
 }
 
 func isScope(s string) bool { return s != "" && len(s) <= expr.MaxName }

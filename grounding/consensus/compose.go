@@ -42,8 +42,9 @@ type Explanation struct {
 	MinValidators int       `json:"min_validators"`
 	Ledger        LedgerUse `json:"ledger,omitempty"` // for what scores of the ledger were taken
 	Total         Weight    `json:"total_weight"`
-	Tallies       []Tally   `json:"tallies"` // the heaviest first, then by name
-	Votes         []Entry   `json:"votes"`   // by validator, the newest first
+	Tallies       []Tally   `json:"tallies"`             // the heaviest first, then by name
+	Affirming     *Tally    `json:"affirming,omitempty"` // VERIFIED and SUPPORTED together, where both have weight
+	Votes         []Entry   `json:"votes"`               // by validator, the newest first
 }
 
 // A Tally is what was counted for one verdict.
@@ -90,6 +91,7 @@ func Compose(p *Profile, topic string, now time.Time, votes []Vote) (Result, Exp
 	e.MinValidators = c.minValidators()
 	e.Votes = c.entries(votes)
 	e.Tallies, e.Total = tally(e.Votes)
+	e.Affirming = affirming(e.Tallies)
 	return c.verdict(&e), e
 }
 
@@ -221,9 +223,47 @@ func tally(entries []Entry) ([]Tally, Weight) {
 	return tallies, total
 }
 
+// affirming is VERIFIED and SUPPORTED as one side: who says the one does not contradict who says the other, and both
+// say at least SUPPORTED. It is nil where one of them has no weight.
+func affirming(tallies []Tally) *Tally {
+	out, n := Tally{Verdict: attest.Supported}, 0
+	for _, t := range tallies {
+		if isAffirming(t) {
+			out.Validators, out.Weight, n = out.Validators+t.Validators, out.Weight.plus(t.Weight), n+1
+		}
+	}
+	if n < 2 {
+		return nil
+	}
+	return &out
+}
+
+// sides are the tallies that contradict each other, the heaviest first.
+func (e *Explanation) sides() []Tally {
+	if e.Affirming == nil {
+		return e.Tallies
+	}
+	out := append(slices.DeleteFunc(slices.Clone(e.Tallies), isAffirming), *e.Affirming)
+	slices.SortStableFunc(out, func(a, b Tally) int { return b.Weight.Compare(a.Weight) })
+	return out
+}
+
+// said is the verdict of the side that has won. Of VERIFIED and SUPPORTED it is the heavier, or SUPPORTED, which both
+// say at least: where they weigh the same, and where the profile wants unanimity.
+func (e *Explanation) said(side Tally) attest.Verdict {
+	if e.Affirming == nil || side.Verdict != attest.Supported || e.Rule == unanimous {
+		return side.Verdict
+	}
+	i := slices.IndexFunc(e.Tallies, isAffirming) // the heaviest first, then by name
+	return e.Tallies[i].Verdict
+}
+
+func isAffirming(t Tally) bool { return t.Verdict == attest.Verified || t.Verdict == attest.Supported }
+
 func (c *composition) verdict(e *Explanation) Result {
-	v := Result{Disagreement: len(e.Tallies) > 1}
-	for _, t := range e.Tallies {
+	sides := e.sides()
+	v := Result{Disagreement: len(sides) > 1}
+	for _, t := range sides {
 		v.Validators += t.Validators
 	}
 	switch {
@@ -231,14 +271,14 @@ func (c *composition) verdict(e *Explanation) Result {
 		v.Primary, v.Basis = attest.Unverified, notInForce
 	case v.Validators < e.MinValidators:
 		v.Primary, v.Basis = attest.Unverified, tooFew
-	case v.Disagreement && e.Tallies[0].Weight == e.Tallies[1].Weight:
+	case v.Disagreement && sides[0].Weight == sides[1].Weight:
 		v.Primary, v.Basis = attest.Disputed, tie
 	case v.Disagreement && e.Rule == unanimous:
 		v.Primary, v.Basis = attest.Disputed, dissent
-	case !e.Tallies[0].Weight.exceeds(e.Threshold, e.Total):
+	case !sides[0].Weight.exceeds(e.Threshold, e.Total):
 		v.Primary, v.Basis = attest.Disputed, belowThreshold
 	default:
-		v.Primary, v.Basis = e.Tallies[0].Verdict, majority
+		v.Primary, v.Basis = e.said(sides[0]), majority
 	}
 	return v
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // version is the version of docs/spec/consensus.md that this package implements.
-const version = "0.2"
+const version = "0.3"
 
 // A code is a reason to refuse a document or a name. The set is closed: a code
 // is a constant of this package, never text that a third party chose.

@@ -52,7 +52,7 @@ var genVote = rapid.Custom(func(t *rapid.T) Vote {
 	v := Vote{
 		ID:         fmt.Sprintf("sha256:%d", rapid.IntRange(0, 40).Draw(t, "id")),
 		Validator:  genWho.Draw(t, "who"),
-		Verdict:    rapid.SampledFrom([]attest.Verdict{attest.Verified, attest.False, attest.Disputed}).Draw(t, "verdict"),
+		Verdict:    rapid.SampledFrom([]attest.Verdict{attest.Verified, attest.False, attest.Disputed, attest.Supported}).Draw(t, "verdict"),
 		Domain:     genDomain.Draw(t, "domain"),
 		Topic:      genTopic.Draw(t, "topic"),
 		Issued:     genDay.Draw(t, "issued"),
@@ -94,6 +94,22 @@ func TestOrderNeverMatters(t *testing.T) {
 		}
 		if diff := cmp.Diff(d.why, e, cmp.AllowUnexported(Weight{})); diff != "" {
 			t.Fatal(diff)
+		}
+	})
+}
+
+// One more validator who says SUPPORTED does not turn a claim that is VERIFIED or SUPPORTED into one that is not.
+func TestSupportHelps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := draw(t)
+		affirms := func(r Result) bool { return r.Primary == attest.Verified || r.Primary == attest.Supported }
+		if d.verdict.Basis != majority || !affirms(d.verdict) {
+			return
+		}
+		more := genVote.Draw(t, "one more")
+		more.ID, more.Validator, more.Verdict = "sha256:more", "did:web:more.example", attest.Supported
+		if got, _ := Compose(d.p, d.topic, now, append(slices.Clone(d.votes), more)); !affirms(got) {
+			t.Fatalf("%v with one more that supports it: %v", d.verdict, got)
 		}
 	})
 }
@@ -247,6 +263,15 @@ func TestExplanationSuffices(t *testing.T) {
 			}
 		}
 		maps.DeleteFunc(weights, func(_ attest.Verdict, w Weight) bool { return w.IsZero() })
+		verified, supported := weights[attest.Verified], weights[attest.Supported]
+		if both := verified.plus(supported); !verified.IsZero() && !supported.IsZero() { // one side
+			delete(weights, attest.Verified)
+			if weights[attest.Supported] = both; d.why.Affirming == nil || d.why.Affirming.Weight != both {
+				t.Fatalf("together they have %v, told %+v", both, d.why.Affirming)
+			}
+		} else if d.why.Affirming != nil {
+			t.Fatalf("one of them has no weight: %+v", d.why.Affirming)
+		}
 		want := Result{Primary: attest.Disputed, Validators: n, Disagreement: len(weights) > 1}
 		if n < d.why.MinValidators {
 			want.Primary = attest.Unverified
@@ -260,6 +285,9 @@ func TestExplanationSuffices(t *testing.T) {
 					want.Primary = verdict
 				}
 			}
+		}
+		if want.Primary == attest.Supported && d.why.Affirming != nil && d.why.Rule != unanimous && verified.Compare(supported) > 0 {
+			want.Primary = attest.Verified
 		}
 		want.Basis = d.verdict.Basis
 		if want != d.verdict {

@@ -276,7 +276,7 @@ func TestQueryForms(t *testing.T) {
 		verdict     string
 	}{
 		{"text", "The sea level rises", 1, "SUPPORTED"},
-		{"group", "urn:group:sea", 2, "DISPUTED"},
+		{"group", "urn:group:sea", 2, "SUPPORTED"},
 		{"unknown group", "urn:group:land", 0, "UNVERIFIED"},
 		{"topic and text", "topic:art sea level", 1, "FALSE"},
 		{"topic below", "topic:science:climate sea levels risen", 1, "VERIFIED"},

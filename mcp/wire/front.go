@@ -35,6 +35,9 @@ type FrontOptions struct {
 	// opened it, and does not exist for another. nil: all callers are one principal.
 	Principal func(*http.Request) string
 
+	// Claims returns the claims of the caller's token, for Message.Caller. nil: they are not known.
+	Claims func(*http.Request) []byte
+
 	limits    strictjson.Limits // of one message; Bytes is MaxBody
 	MaxBody   int               // bytes of a request's body; 0 = 32 MiB
 	Sessions  int               // open at once; 0 = 256

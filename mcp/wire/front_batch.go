@@ -37,6 +37,7 @@ func (x *exchange) batch(body []byte) {
 		return
 	}
 	for _, m := range all {
+		m.Caller = x.claimsOf()
 		if bad := x.note(s, m); bad != nil {
 			x.reject(ID{}, *bad)
 			return

@@ -106,8 +106,16 @@ func (x *exchange) post() {
 		x.violation(err)
 		return
 	}
-	m.buf = body
+	m.buf, m.Caller = body, x.claimsOf()
 	x.message(m)
+}
+
+// claimsOf returns the claims of the caller's token.
+func (x *exchange) claimsOf() []byte {
+	if x.f.opt.Claims == nil {
+		return nil
+	}
+	return x.f.opt.Claims(x.r)
 }
 
 // violation answers a body that is no acceptable message.

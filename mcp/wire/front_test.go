@@ -302,3 +302,21 @@ func TestFrontDuplicateID(t *testing.T) {
 		t.Errorf("%s", body)
 	}
 }
+
+// TestCaller: each message has the claims of the token with which it came, whatever those of its session's others.
+func TestCaller(t *testing.T) {
+	b := newBench(t, func(o *FrontOptions) {
+		o.Claims = func(r *http.Request) []byte { return []byte(r.Header.Get("X-Claims")) }
+	})
+	v, id := b.begin("2025-03-26", "X-Claims", `{"n":0}`)
+	for claims, body := range map[string]string{`{"n":1}`: listBody, `{"n":2}`: `[` + listBody + `]`, "": listBody} {
+		got := ""
+		all(t, b.postTo(v, body, []string{"Mcp-Session-Id", id, "MCP-Protocol-Version", "2025-03-26", "X-Claims", claims}, func(m *Message) {
+			got = string(m.Caller)
+			v.result(m, `{"tools":[]}`)
+		}))
+		if got != claims {
+			t.Errorf("%s has %q", body, got)
+		}
+	}
+}

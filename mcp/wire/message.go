@@ -42,6 +42,10 @@ type Message struct {
 	// who asks looks first at what the server lists now.
 	Recheck bool
 
+	// Caller holds the claims of the token with which the message came, as JSON; nil where it came without, or the
+	// token has none. Who reads it must not change it.
+	Caller []byte
+
 	// Local is set on an error response that this program made itself on
 	// behalf of a peer that did not answer: its text is constant and ours.
 	Local bool

@@ -27,6 +27,7 @@ type claims struct {
 	aud           []string
 	scopes        []string
 	exp, nbf, iat *float64 // seconds since 1970 (RFC 7519 §2)
+	raw           []byte   // all of them
 }
 
 // parseJWT reads the header and the claims of a token in the JWS Compact
@@ -55,6 +56,7 @@ func parseJWT(token string) (h joseHeader, c claims, err error) {
 		return h, c, err
 	}
 	c, err = parseClaims(docs[1].Root())
+	c.raw = docs[1].Root().Raw()
 	return h, c, err
 }
 

@@ -248,7 +248,7 @@ func (s *ResourceServer) verify(ctx context.Context, token string) (Principal, e
 	if !isSigned(token, h.alg, keys) {
 		return Principal{}, invalid("the token's signature is wrong")
 	}
-	p := Principal{ID: principalID(iss.name, c.sub), Scopes: c.scopes, Source: s.source(IssuerKey(c.iss)), Until: c.until(s.skew)}
+	p := Principal{ID: principalID(iss.name, c.sub), Scopes: c.scopes, Claims: c.raw, Source: s.source(IssuerKey(c.iss)), Until: c.until(s.skew)}
 	if slices.ContainsFunc(s.scopes, func(scope string) bool { return !p.May(scope) }) {
 		return Principal{}, &refusal{codeScope, "the token lacks a scope of the resource"}
 	}

@@ -65,6 +65,9 @@ func TestResourceServer(t *testing.T) {
 		if err != nil || p.ID != "corp:alice@example.org" || !p.May("ground:feed") || p.May("ground:ingest") || !p.Until.Equal(time.Unix(1_800_000_600, 0).Add(s.skew)) {
 			t.Errorf("%s: %v, %v", sig.alg, p, err)
 		}
+		if claims := string(p.Claims); !strings.Contains(claims, `"sub":"alice@example.org"`) || !strings.Contains(claims, `"client_id":"c"`) {
+			t.Errorf("%s: claims %s", sig.alg, claims)
+		}
 		if again, ok := s.Recheck(p); !ok || again.ID != p.ID || !again.May("ground:feed") {
 			t.Errorf("%s: checked again: %v, %v", sig.alg, again, ok)
 		}

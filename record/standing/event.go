@@ -28,10 +28,12 @@ const (
 	// Validator begins the rule of a record about what a validator has signed. What
 	// follows names it.
 	Validator = "validator:"
-	// Injection is the verdict of a classifier, Hijack that of a counterfactual run,
-	// that counts against the origin of the text.
+	// Injection is the verdict of a classifier that enforces, Hijack that of a counterfactual run. The
+	// second lowers the score of the text's origin.
 	Injection = "injection"
 	Hijack    = "hijack"
+	// PolicyFailed names the number that says in a record that its rule could not be evaluated.
+	PolicyFailed = "policy-failed"
 	// Signed is the reason's beginning of what was refused although its signature is
 	// the validator's.
 	signed = "proven:"
@@ -47,67 +49,48 @@ func ValidatorName(did string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// Lowering begins the name of the number by which a record says what lowers the score of its server. Behind it stands
+// the trust.Kind; the number is the mark of the content.
+const Lowering = "trust:"
+
 // Of is what a record says of an origin; false if it is no event.
 func Of(e *ledger.Event) (trust.Observation, bool) {
 	out := trust.Observation{Time: e.Time.Unix(), Origin: trust.Origin{Server: e.Server, Tool: e.Tool}}
+	if i := slices.IndexFunc(e.Numbers, isLowering); i >= 0 {
+		out.Kind, out.Mark = trust.Kind(strings.TrimPrefix(e.Numbers[i].Name, Lowering)), e.Numbers[i].N
+	}
 	switch e.Kind {
 	case ledger.Message:
-		out.Kind = message(e)
+		if out.Kind == "" && isClean(e) {
+			out.Kind = trust.Clean
+		}
 	case ledger.ResultTaken:
-		out.Kind = trust.HeldReleased
+		out.Kind, out.Mark = trust.HeldReleased, 0
 	case ledger.ResultDenied:
 		if !strings.HasPrefix(e.Rule, heldCall) {
 			out.Kind = trust.HeldDenied
 		}
-	case ledger.SurfaceChanged:
-		if e.Reason == "" { // else it was the operator's doing
-			out.Kind = trust.SurfaceChanged
-		}
 	case ledger.SurfaceApproved:
 		out.Kind = trust.SurfaceApproved
-	case ledger.SurfaceRejected:
-		out.Kind = trust.SurfaceRejected
-	case ledger.Classified:
-		if e.Verdict == Injection {
-			out.Kind = trust.Classified
-		}
-	case ledger.Counterfactual:
-		if e.Verdict == Hijack {
-			out.Kind = trust.Hijack
-		}
 	case ledger.AttestationAccepted, ledger.AttestationRefused, ledger.AttestationEvent:
 		return validator(e, out)
 	}
 	return out, out.Kind != "" && out.Origin.Server != ""
 }
 
-// message is the kind of a decision about a message. What a rule wanted because of a
-// score is no event: distrust does not feed itself.
-func message(e *ledger.Event) trust.Kind {
-	if e.Shape == "call" {
-		return "" // the client's own words
+func isLowering(n ledger.Number) bool {
+	kind, is := strings.CutPrefix(n.Name, Lowering)
+	return is && trust.Kind(kind).Lowers()
+}
+
+// isClean reports whether a record is that of a tool's answer in which nothing was found, or nothing that is more
+// than a note. What was found otherwise is no reason to trust the server less: see [trust.Kind].
+func isClean(e *ledger.Event) bool {
+	if e.Method != "tools/call" || e.Shape != "result" && e.Shape != "error" || e.Verdict == "withheld" || e.Verdict == "dropped" {
+		return false
 	}
-	rejected, worst := false, finding.Info
-	for _, list := range [...][]ledger.Count{e.Findings, e.Withheld} {
-		for _, c := range list {
-			switch c.Code {
-			case finding.Unapproved: // admission has its own events
-				continue
-			case finding.ShapeInvalid, finding.SchemaInvalid, finding.Misshapen, finding.CaseVariant, finding.Violation:
-				rejected = true
-			}
-			worst = max(worst, c.Code.Severity())
-		}
-	}
-	withheld := e.Verdict == "withheld" || e.Verdict == "dropped"
-	switch kind := trust.FindingKind(worst); {
-	case rejected && withheld:
-		return trust.Rejected
-	case kind == "" && !withheld && e.Method == "tools/call" && (e.Shape == "result" || e.Shape == "error"):
-		return trust.Clean
-	default:
-		return kind
-	}
+	noted := func(c ledger.Count) bool { return c.Code.Severity() > finding.Info }
+	return !slices.ContainsFunc(e.Findings, noted) && !slices.ContainsFunc(e.Withheld, noted)
 }
 
 // validator is what a record says of a validator. It names one only where its
@@ -122,7 +105,7 @@ func validator(e *ledger.Event, out trust.Observation) (trust.Observation, bool)
 	case e.Kind == ledger.AttestationAccepted && e.Verdict == "added":
 		out.Kind = trust.Clean
 	case e.Kind == ledger.AttestationRefused && strings.HasPrefix(e.Reason, signed):
-		out.Kind = trust.Rejected
+		out.Kind = trust.ShapeLie
 	case e.Kind == ledger.AttestationEvent && e.Verdict == "retracted":
 		out.Kind = trust.HeldDenied
 	case e.Kind == ledger.AttestationEvent && e.Verdict == "reversed":

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -75,13 +76,25 @@ type row struct {
 	Tool      string `json:"tool,omitzero"`
 	Validator string `json:"validator,omitzero"`
 	Score     string `json:"score"`
+	LoweredBy string `json:"lowered_by,omitzero"`
+	LoweredAt string `json:"lowered_at,omitzero"`
+}
+
+// lowered is what lowered a score last, and when.
+func lowered(s *trust.State, o trust.Origin) (by, when string) {
+	kind, at := s.Lowered(o)
+	if kind == "" {
+		return "", ""
+	}
+	return string(kind), time.Unix(at, 0).UTC().Format(time.RFC3339)
 }
 
 // WriteRows prints the scores at a time as JSON lines, and returns their number.
 func WriteRows(dst io.Writer, s *trust.State, at time.Time) (n int, err error) {
 	w := bufio.NewWriter(dst)
 	for o, score := range s.All(at.Unix()) {
-		if err := terminal.WriteJSON(w, row{o.Server, o.Tool, o.Validator, score.String()}); err != nil {
+		by, when := lowered(s, o)
+		if err := terminal.WriteJSON(w, row{o.Server, o.Tool, o.Validator, score.String(), by, when}); err != nil {
 			return n, err
 		}
 		n++
@@ -94,7 +107,7 @@ func WriteTable(dst io.Writer, s *trust.State, at time.Time) (n int, err error) 
 	w := tabwriter.NewWriter(dst, 0, 0, 2, ' ', 0)
 	for o, score := range s.All(at.Unix()) {
 		if n++; n == 1 {
-			fmt.Fprintln(w, "SCORE\tOF")
+			fmt.Fprintln(w, "SCORE\tOF\tLOWERED LAST BY")
 		}
 		name := o.Server
 		switch {
@@ -103,7 +116,11 @@ func WriteTable(dst io.Writer, s *trust.State, at time.Time) (n int, err error) 
 		case o.Validator != "":
 			name = "validator " + o.Validator
 		}
-		fmt.Fprintf(w, "%s\t%s\n", score, terminal.Inline(name))
+		by, when := lowered(s, o)
+		if by == "" {
+			by = "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", score, terminal.Inline(name), strings.TrimSpace(by+" "+when))
 	}
 	return n, w.Flush()
 }

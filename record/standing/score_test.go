@@ -72,6 +72,7 @@ func TestTable(t *testing.T) {
 	for _, o := range []trust.Origin{{Server: "a"}, {Server: "b", Tool: "t"}, {Validator: "ab"}} {
 		s.Apply(trust.Observation{Kind: trust.Clean, Time: 1000, Origin: o, Proven: o.Validator != ""})
 	}
+	s.Apply(trust.Observation{Kind: trust.Hijack, Time: 1000, Origin: trust.Origin{Server: "b", Tool: "t"}})
 	var people, program strings.Builder
 	at := time.Unix(1000, 0)
 	n, err := standing.WriteTable(&people, s, at)
@@ -79,10 +80,10 @@ func TestTable(t *testing.T) {
 	if err != nil || err2 != nil || n != m || n != 4 {
 		t.Fatalf("%d and %d scores: %v, %v: %s", n, m, err, err2, &people)
 	}
-	if got := people.String(); !strings.HasPrefix(got, "SCORE") || strings.Count(got, "\n") != n+1 || !strings.Contains(got, "  b/t\n") || !strings.Contains(got, "  validator ab\n") {
+	if got := people.String(); !strings.HasPrefix(got, "SCORE") || strings.Count(got, "\n") != n+1 || !strings.Contains(got, "  b/t           hijack 1970-01-01T00:16:40Z\n") || !strings.Contains(got, "  validator ab  -\n") {
 		t.Errorf("%q", got)
 	}
-	if got := program.String(); strings.Count(got, "\n") != n || !strings.Contains(got, `{"validator":"ab","score":"`) || !strings.Contains(got, `"tool":"t"`) {
+	if got := program.String(); strings.Count(got, "\n") != n || !strings.Contains(got, `{"validator":"ab","score":"`) || !strings.Contains(got, `"tool":"t","score":"0.301000","lowered_by":"hijack","lowered_at":"1970-01-01T00:16:40Z"`) {
 		t.Errorf("%q", got)
 	}
 	people.Reset()

@@ -15,6 +15,7 @@ const (
 	maxServers    = 4096
 	maxTools      = 1024 // of one server
 	maxValidators = 65_536
+	maxMarks      = 64 // of one server: the last contents that counted
 )
 
 // other is the tool for all tools of a server that there is no room for.
@@ -32,6 +33,7 @@ type State struct {
 type server struct {
 	record
 	tools table[*record]
+	marks []int64 // of contents, the last one last
 }
 
 // A record is one score.
@@ -40,6 +42,8 @@ type record struct {
 	at     int64 // quantum of Unix time up to which the score has moved towards rest
 	window int64 // that counts are of
 	counts [len(effects)]uint8
+	lowers int   // index in effects of what lowered the score last
+	since  int64 // when that was, in seconds; 0: nothing has
 }
 
 // A table has room for most records. What is at rest can be forgotten without a
@@ -87,7 +91,7 @@ func (s *State) Apply(e Observation) []Change {
 	}
 	srv := s.server(e)
 	switch {
-	case srv == nil:
+	case srv == nil, effects[i].own < 0 && srv.knows(e.Mark):
 		return nil
 	case e.Origin.Tool == "":
 		return s.change(nil, &srv.record, e.Origin, i, effects[i].own, e.Time)
@@ -95,6 +99,21 @@ func (s *State) Apply(e Observation) []Change {
 	tool, name := s.tool(srv, e)
 	out := s.change(nil, tool, Origin{Server: e.Origin.Server, Tool: name}, i, effects[i].own, e.Time)
 	return s.change(out, &srv.record, Origin{Server: e.Origin.Server}, i, effects[i].above, e.Time)
+}
+
+// knows reports whether the content of that mark has counted, and remembers it.
+func (s *server) knows(mark int64) bool {
+	if mark == 0 {
+		return false
+	}
+	if slices.Contains(s.marks, mark) {
+		return true
+	}
+	if len(s.marks) == maxMarks {
+		s.marks = slices.Delete(s.marks, 0, 1)
+	}
+	s.marks = append(s.marks, mark)
+	return false
 }
 
 // validator is the record that e counts for; nil without a proof. A caller that makes up
@@ -151,7 +170,7 @@ func (s *State) atRest(r *record, now int64) bool {
 }
 
 func (s *State) forgotten(r *server, now int64) bool {
-	if !s.atRest(&r.record, now) {
+	if !s.atRest(&r.record, now) || len(r.marks) > 0 {
 		return false
 	}
 	for _, t := range r.tools.rows {
@@ -172,6 +191,9 @@ func (s *State) change(out []Change, r *record, o Origin, kind int, delta int32,
 	if r.counts[kind] < effects[kind].most {
 		r.counts[kind]++
 		r.score = min(max(r.score+Score(delta), s.o.Floor), One)
+		if delta < 0 {
+			r.lowers, r.since = kind, now
+		}
 	}
 	return append(out, Change{o, from, r.score})
 }
@@ -215,27 +237,37 @@ func decayed(gap Score, n int64) Score {
 // Score is that of an origin at a time. Of what no event has named it is Rest; of a
 // tool that has no room of its own, that of all such tools of its server.
 func (s *State) Score(o Origin, now int64) Score {
+	if r := s.find(o); r != nil {
+		return s.relaxed(r, now)
+	}
+	return s.o.Rest
+}
+
+// Lowered returns what lowered the score of an origin last, and when; "" if nothing has.
+func (s *State) Lowered(o Origin) (by Kind, at int64) {
+	if r := s.find(o); r != nil && r.since > 0 {
+		return effects[r.lowers].kind, r.since
+	}
+	return "", 0
+}
+
+// find returns the record of an origin; nil if it has none.
+func (s *State) find(o Origin) *record {
 	if o.Validator != "" {
-		if r := s.validators.rows[o.Validator]; r != nil {
-			return s.relaxed(r, now)
-		}
-		return s.o.Rest
+		return s.validators.rows[o.Validator]
 	}
 	srv := s.servers.rows[o.Server]
-	if srv == nil {
-		return s.o.Rest
-	}
-	if o.Tool == "" {
-		return s.relaxed(&srv.record, now)
+	switch {
+	case srv == nil:
+		return nil
+	case o.Tool == "":
+		return &srv.record
 	}
 	r := srv.tools.rows[o.Tool]
 	if r == nil && len(srv.tools.rows) >= srv.tools.most { // its events are other's
 		r = srv.tools.rows[other]
 	}
-	if r == nil {
-		return s.o.Rest
-	}
-	return s.relaxed(r, now)
+	return r
 }
 
 // All yields every score that an event has made: servers by name, each before its

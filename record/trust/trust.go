@@ -17,13 +17,11 @@ package trust
 import (
 	"strconv"
 	"time"
-
-	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // version is that of the arithmetic: the tables of this package and the order of
 // its steps. A snapshot of another version is not read: its events are replayed.
-const version = "1"
+const version = "2"
 
 // A Score is how far something is trusted, in millionths: from 0 to One.
 type Score int32
@@ -74,32 +72,19 @@ func (o Origin) valid() bool {
 // A Kind is what has happened. The set is closed.
 type Kind string
 
-// The kinds.
+// The kinds. What lowers a score is one of the first five, or a reviewer's word. What a text is about lowers none: a
+// document may name control tokens, and be full of emoji or of letters that look like others.
 const (
-	Clean           Kind = "clean"            // a result in which nothing was found
-	FindingWarn     Kind = "finding-warn"     // … something odd was, but no worse
-	FindingError    Kind = "finding-error"    // … something was that has no honest use
-	Rejected        Kind = "rejected"         // a result was not what its schema allows, or no acceptable MCP
-	Classified      Kind = "classified"       // a classifier called it an injection
-	HeldReleased    Kind = "held-released"    // a person released what was held: a false alarm
-	HeldDenied      Kind = "held-denied"      // a person denied it
-	SurfaceChanged  Kind = "surface-changed"  // a server says of itself what it has not said before
-	SurfaceApproved Kind = "surface-approved" // a person approved that
-	SurfaceRejected Kind = "surface-rejected" // its words were rejected
+	HiddenMessage   Kind = "hidden-message"   // invisible characters of a message were decoded to a text
+	ForgedFrame     Kind = "forged-frame"     // a message imitated the frame or the provenance that only Pellucid writes
+	ShapeLie        Kind = "shape-lie"        // a message was withheld since it is not what the protocol or its own schema allows
+	HeldChange      Kind = "held-change"      // a server changed what it declares, and the change is held
 	Hijack          Kind = "hijack"           // a counterfactual run: its text took control
+	HeldDenied      Kind = "held-denied"      // a reviewer denied what was held
+	HeldReleased    Kind = "held-released"    // a reviewer released it: a false alarm
+	SurfaceApproved Kind = "surface-approved" // a reviewer approved a change
+	Clean           Kind = "clean"            // a result in which nothing was found
 )
-
-// FindingKind is the kind of a message in which the worst finding is of severity s;
-// "" for one that is no reason to trust less.
-func FindingKind(s finding.Severity) Kind {
-	switch s {
-	case finding.Warn:
-		return FindingWarn
-	case finding.Error:
-		return FindingError
-	}
-	return ""
-}
 
 // An effect is what an event of a kind does to a score, and how often it does so
 // in one window: what is beyond that changes nothing.
@@ -110,19 +95,23 @@ type effect struct {
 	most  uint8
 }
 
-// effects is the table; the index of a kind is its place in a snapshot.
+// effects is the one table of what moves a score; the index of a kind is its place in a snapshot.
 var effects = [...]effect{
-	{Clean, 1_000, 250, 60},
-	{FindingWarn, -10_000, -4_000, 12},
-	{FindingError, -60_000, -25_000, 6},
-	{Rejected, -40_000, -16_000, 6},
-	{Classified, -80_000, -32_000, 6},
-	{HeldReleased, 80_000, 32_000, 12},
-	{HeldDenied, -150_000, -60_000, 4},
-	{SurfaceChanged, -50_000, -20_000, 4},
-	{SurfaceApproved, 50_000, 20_000, 4},
-	{SurfaceRejected, -300_000, -120_000, 2},
+	{HiddenMessage, -60_000, -25_000, 6},
+	{ForgedFrame, -60_000, -25_000, 6},
+	{ShapeLie, -40_000, -16_000, 6},
+	{HeldChange, -50_000, -20_000, 4},
 	{Hijack, -400_000, -200_000, 2},
+	{HeldDenied, -150_000, -60_000, 4},
+	{HeldReleased, 80_000, 32_000, 12},
+	{SurfaceApproved, 50_000, 20_000, 4},
+	{Clean, 1_000, 250, 60},
+}
+
+// Lowers reports whether k is a kind that lowers a score.
+func (k Kind) Lowers() bool {
+	i := indexOf(k)
+	return i >= 0 && effects[i].own < 0
 }
 
 func indexOf(k Kind) int {
@@ -145,6 +134,8 @@ type Observation struct {
 	Time   int64 // seconds of Unix time, as it was recorded
 	Kind   Kind
 	Origin Origin
+	// Mark stands for the content by which it happened: of one mark, a server has one event. 0: the content is not known.
+	Mark int64
 	// Proven: what counts against a validator bears its valid signature. Without it
 	// an event of a validator changes nothing, since any author can have written it.
 	Proven bool

@@ -26,6 +26,7 @@
 package frame
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -173,7 +174,7 @@ const (
 	closingLen   = len(closeStart) + nonceLen + len(closeEnd)
 	furtherLen   = len(openStart) + nonceLen + len(attrMark) + len(openEnd) + closingLen
 	firstLen     = len(Notice) + 1 + furtherLen + len(attrServer) + len(attrTool) + len(attrEnd)
-	maxFenceHead = firstLen + len(attrModel) + 3*maxLabel + 1 + maxCut
+	maxFenceHead = firstLen + len(attrModel) + 3*maxLabel + maxLines
 )
 
 // A Digest is the SHA-256 of a text as it was delivered.
@@ -216,7 +217,23 @@ type Form struct {
 	// result has them, with the same origin.
 	Further bool
 	Cut     Cut // how much of the text is left
+	// Strict says behind the closing tag that the result was treated more strictly than usual.
+	Strict bool
 }
+
+// strictLine is what Form.Strict adds.
+const strictLine = "\n[treated more strictly by Pellucid: invisible characters that it usually keeps were removed]"
+
+// appendLines appends what stands behind the closing tag.
+func (f Form) appendLines(dst []byte) []byte {
+	dst = f.Cut.AppendLine(dst)
+	if f.Strict {
+		dst = append(dst, strictLine...)
+	}
+	return dst
+}
+
+const maxLines = 1 + maxCut + len(strictLine)
 
 // Fence returns the notice, the opening tag, the body with every look-alike of
 // the tags neutralised, and the closing tag: the first fence of a result.
@@ -238,7 +255,7 @@ func (k Key) appendFence(dst []byte, o Origin, f Form, body string) ([]byte, Sea
 	bodyAt := len(dst)
 	dst, s.Neutralised = appendNeutral(dst, body, fenceTag)
 	s.Digest = sha256.Sum256(dst[bodyAt:])
-	return k.seal(dst, at, o, s.Digest, f.Cut), s
+	return k.seal(dst, at, o, s.Digest, f), s
 }
 
 // AppendAround appends to dst what a fence has before its body and, from
@@ -260,7 +277,7 @@ func (k Key) appendAround(dst []byte, o Origin, f Form, body string, narrow bool
 	dst, at := appendHead(dst, o, f.Further)
 	s.Digest = sum(body)
 	split = len(dst)
-	return k.seal(dst, at, o, s.Digest, f.Cut), split, s, true
+	return k.seal(dst, at, o, s.Digest, f), split, s, true
 }
 
 // appendHead appends a fence up to its body. The nonce depends on what is delivered, so that
@@ -287,12 +304,12 @@ func appendHead(dst []byte, o Origin, further bool) ([]byte, int) {
 }
 
 // seal fills in the head of the fence in dst and appends what stands behind the body.
-func (k Key) seal(dst []byte, nonceAt int, o Origin, d Digest, c Cut) []byte {
-	nonce := k.nonce(o, d, c)
+func (k Key) seal(dst []byte, nonceAt int, o Origin, d Digest, f Form) []byte {
+	nonce := k.nonce(o, d, f)
 	copy(dst[nonceAt:], nonce[:])
 	dst = append(dst, closeStart...)
 	dst = append(dst, nonce[:]...)
-	return c.AppendLine(append(dst, closeEnd...))
+	return f.appendLines(append(dst, closeEnd...))
 }
 
 // nonceDomain keeps this use of the install key apart from any other, and one
@@ -300,10 +317,10 @@ func (k Key) seal(dst []byte, nonceAt int, o Origin, d Digest, c Cut) []byte {
 const nonceDomain = "dev.pellucid/fence/0.2"
 
 // nonce returns the first 64 bits of HMAC-SHA-256 over domain, server, tool,
-// model, digest and the line of a cut, each behind its length, as hex.
-func (k Key) nonce(o Origin, d Digest, c Cut) (hexa [nonceLen]byte) {
+// model, digest and the lines behind the closing tag, each behind its length, as hex.
+func (k Key) nonce(o Origin, d Digest, form Form) (hexa [nonceLen]byte) {
 	// Every field is bounded, so the message fits a buffer on the stack.
-	var buf [sha256.BlockSize + 6*4 + len(nonceDomain) + 3*maxLabel + sha256.Size + maxCut]byte
+	var buf [sha256.BlockSize + 6*4 + len(nonceDomain) + 3*maxLabel + sha256.Size + maxLines]byte
 	m := buf[:sha256.BlockSize] // left free for the padded key
 	for _, f := range [...]string{nonceDomain, o.Server, o.Tool, o.Model} {
 		m = binary.BigEndian.AppendUint32(m, uint32(len(f)))
@@ -311,8 +328,8 @@ func (k Key) nonce(o Origin, d Digest, c Cut) (hexa [nonceLen]byte) {
 	}
 	m = binary.BigEndian.AppendUint32(m, uint32(len(d)))
 	m = append(m, d[:]...)
-	var line [maxCut]byte
-	said := c.append(line[:0])
+	var room [maxLines]byte
+	said := bytes.TrimPrefix(form.appendLines(room[:0]), []byte{'\n'})
 	m = binary.BigEndian.AppendUint32(m, uint32(len(said)))
 	m = append(m, said...)
 	sum := k.hmac(m)

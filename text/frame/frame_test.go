@@ -97,7 +97,7 @@ func TestSpecification(t *testing.T) {
 		}
 	}
 	words := strings.Join(strings.Fields(strings.ReplaceAll(string(b), "\n> ", "\n")), " ")
-	for _, s := range []string{"`" + Notice + "`", Instructions, nonceDomain} {
+	for _, s := range []string{"`" + Notice + "`", Instructions, nonceDomain, "`" + strictLine[1:] + "`"} {
 		if !strings.Contains(words, s) {
 			t.Errorf("not in docs/spec/frame.md: %s", s)
 		}
@@ -131,6 +131,10 @@ func TestNonce(t *testing.T) {
 		if rapid.Bool().Draw(t, "whole") {
 			c, line = Cut{}, ""
 		}
+		strict := rapid.Bool().Draw(t, "strict")
+		if strict {
+			line = strings.TrimPrefix(line+strictLine, "\n")
+		}
 		var m []byte
 		for _, f := range []string{"dev.pellucid/fence/0.2", o.Server, o.Tool, o.Model, string(d[:]), line} {
 			m = binary.BigEndian.AppendUint32(m, uint32(len(f)))
@@ -138,7 +142,7 @@ func TestNonce(t *testing.T) {
 		}
 		mac := hmac.New(sha256.New, k.b[:])
 		mac.Write(m)
-		nonce := k.nonce(o, d, c)
+		nonce := k.nonce(o, d, Form{Cut: c, Strict: strict})
 		if want := hex.EncodeToString(mac.Sum(nil))[:16]; string(nonce[:]) != want {
 			t.Errorf("nonce %s, want %s", nonce, want)
 		}
@@ -179,11 +183,11 @@ func TestOpenRoundTrip(t *testing.T) {
 	k := testKey(t)
 	rapid.Check(t, func(t *rapid.T) {
 		o := Origin{rapid.String().Draw(t, "server"), rapid.String().Draw(t, "tool"), rapid.String().Draw(t, "model")}
-		f := Form{Further: rapid.Bool().Draw(t, "further")}
+		f := Form{Further: rapid.Bool().Draw(t, "further"), Strict: rapid.Bool().Draw(t, "strict")}
 		if rapid.Bool().Draw(t, "cut") {
 			f.Cut = Cut{rapid.IntMin(0).Draw(t, "kept"), rapid.IntMin(1).Draw(t, "of")}
 		}
-		body := rapid.OneOf(rapid.String(), rapid.StringMatching(`([<>/\n =-]|pellucid|&lt;|NOTICE: |[0-9a-f]{8}|\[cut by Pellucid: 1 of 2 bytes\])*`)).Draw(t, "body")
+		body := rapid.OneOf(rapid.String(), rapid.StringMatching(`([<>/\n =-]|pellucid|&lt;|NOTICE: |[0-9a-f]{8}|\[cut by Pellucid: 1 of 2 bytes\]|\[treated more strictly by Pellucid: invisible characters that it usually keeps were removed\])*`)).Draw(t, "body")
 		delivered, n := appendNeutral(nil, body, fenceTag)
 		fenced := k.fenceOf(o, f, body)
 		gotO, gotBody, err := k.Open(fenced, o.Labels())
@@ -197,7 +201,7 @@ func TestOpenRoundTrip(t *testing.T) {
 			t.Fatalf("further %v, and with another origin: %v", f.Further, err)
 		}
 		for got := range k.Scan(fenced, o.Labels()) {
-			if !got.Verified || got.Start != 0 || got.End != len(fenced) || got.Origin != gotO || got.Body != gotBody || got.Cut != f.Cut {
+			if !got.Verified || got.Start != 0 || got.End != len(fenced) || got.Origin != gotO || got.Body != gotBody || got.Cut != f.Cut || got.Strict != f.Strict {
 				t.Fatalf("Scan: %+v", got)
 			}
 		}
@@ -211,6 +215,8 @@ func TestOpenDeviations(t *testing.T) {
 	deviate(t, k.fenceOf(o, Form{Cut: Cut{9, 20}}, "some text"), Origin{})
 	deviate(t, k.fenceOf(o, Form{Further: true}, "some text"), o)
 	deviate(t, k.fenceOf(o, Form{Further: true, Cut: Cut{9, 20}}, "some text"), o)
+	deviate(t, k.fenceOf(o, Form{Strict: true}, "some text"), Origin{})
+	deviate(t, k.fenceOf(o, Form{Cut: Cut{9, 20}, Strict: true}, "some text"), Origin{})
 
 	further, cut := k.fenceOf(o, Form{Further: true}, "some text"), k.fenceOf(o, Form{Cut: Cut{9, 20}}, "some text")
 	for name, c := range map[string]struct {

@@ -35,7 +35,7 @@ func FuzzFence(f *testing.F) {
 	var res scrub.Result
 	f.Fuzz(func(t *testing.T, body, server, tool, model string) {
 		o := Origin{server, tool, model}
-		form := Form{Further: len(body)%2 == 1}
+		form := Form{Further: len(body)%2 == 1, Strict: len(body)%5 == 1}
 		if len(body)%3 == 1 {
 			form.Cut = Cut{len(body), 2 * len(body)}
 		}
@@ -47,7 +47,7 @@ func FuzzFence(f *testing.F) {
 		if gotO != o.Labels() {
 			t.Fatalf("origin %+q", gotO)
 		}
-		closed := len(fenced) - len(form.Cut.AppendLine(nil))
+		closed := len(fenced) - len(form.appendLines(nil))
 		nonce := fenced[closed-1-nonceLen : closed-1]
 		if n := strings.Count(fenced, nonce); n != 2 {
 			t.Fatalf("the nonce stands %d times", n)
@@ -88,7 +88,7 @@ func FuzzFence(f *testing.F) {
 		}
 		found := 0
 		for g := range k.Scan("< before "+fenced+" behind >", o.Labels()) {
-			if !g.Verified || g.Body != delivered || g.Cut != form.Cut {
+			if !g.Verified || g.Body != delivered || g.Cut != form.Cut || g.Strict != form.Strict {
 				t.Fatalf("Scan: %+v", g)
 			}
 			found++
@@ -108,6 +108,7 @@ func FuzzOpen(f *testing.F) {
 	})
 	first := Origin{"files", "read", "m"}
 	f.Add(k.fenceOf(first, Form{Further: true, Cut: Cut{1, 2}}, "x"), 5, byte(0))
+	f.Add(k.fenceOf(first, Form{Further: true, Cut: Cut{1, 2}, Strict: true}, "x"), 5, byte(0))
 	f.Fuzz(func(t *testing.T, s string, at int, flip byte) {
 		if at >= 0 && at < len(s) {
 			b := []byte(s)
@@ -125,7 +126,7 @@ func FuzzOpen(f *testing.F) {
 		}
 		var form Form
 		for g := range k.Scan(s, first) {
-			form = Form{Further: !strings.HasPrefix(s, Notice), Cut: g.Cut}
+			form = Form{Further: !strings.HasPrefix(s, Notice), Cut: g.Cut, Strict: g.Strict}
 		}
 		if made := k.fenceOf(o, form, body); made != s {
 			t.Fatalf("verifies, but Fence makes\n%+q\nof\n%+q", made, s)

@@ -83,32 +83,32 @@ func (l *LLM) Instructions() string {
 type LLMOrigin struct{ Source, Model, Tool string }
 
 // Append appends the notice and the tag around body, in which every look-alike
-// of this tag and of a fence's is neutralised, and behind it what c says.
-func (l *LLM) Append(dst []byte, o LLMOrigin, c Cut, body scrub.Clean) ([]byte, Sealed) {
-	return l.append(dst, o, c, body.String())
+// of this tag and of a fence's is neutralised, and behind it what f says. Further does not count.
+func (l *LLM) Append(dst []byte, o LLMOrigin, f Form, body scrub.Clean) ([]byte, Sealed) {
+	return l.append(dst, o, f, body.String())
 }
 
-func (l *LLM) append(dst []byte, o LLMOrigin, c Cut, body string) ([]byte, Sealed) {
+func (l *LLM) append(dst []byte, o LLMOrigin, f Form, body string) ([]byte, Sealed) {
 	dst = l.appendHead(dst, o)
 	bodyAt := len(dst)
 	dst, n := appendNeutral(dst, body, l.tag, fenceTag)
 	s := Sealed{Digest: sha256.Sum256(dst[bodyAt:]), Neutralised: n}
-	return l.appendTail(dst, c), s
+	return l.appendTail(dst, f), s
 }
 
 // AppendAround is [Key.AppendAround] for this envelope.
-func (l *LLM) AppendAround(dst []byte, o LLMOrigin, c Cut, body scrub.Clean, sum func(string) Digest) (out []byte, split int, s Sealed, ok bool) {
-	return l.appendAround(dst, o, c, body.String(), body.Narrow(), sum)
+func (l *LLM) AppendAround(dst []byte, o LLMOrigin, f Form, body scrub.Clean, sum func(string) Digest) (out []byte, split int, s Sealed, ok bool) {
+	return l.appendAround(dst, o, f, body.String(), body.Narrow(), sum)
 }
 
-func (l *LLM) appendAround(dst []byte, o LLMOrigin, c Cut, body string, narrow bool, sum func(string) Digest) (out []byte, split int, s Sealed, ok bool) {
+func (l *LLM) appendAround(dst []byte, o LLMOrigin, f Form, body string, narrow bool, sum func(string) Digest) (out []byte, split int, s Sealed, ok bool) {
 	if holds(body, narrow, l.tag, fenceTag) {
 		return dst, 0, Sealed{}, false
 	}
 	dst = l.appendHead(dst, o)
 	split = len(dst)
 	s.Digest = sum(body)
-	return l.appendTail(dst, c), split, s, true
+	return l.appendTail(dst, f), split, s, true
 }
 
 func (l *LLM) appendHead(dst []byte, o LLMOrigin) []byte {
@@ -124,10 +124,10 @@ func (l *LLM) appendHead(dst []byte, o LLMOrigin) []byte {
 	return append(dst, ">\n"...)
 }
 
-func (l *LLM) appendTail(dst []byte, c Cut) []byte {
+func (l *LLM) appendTail(dst []byte, f Form) []byte {
 	dst = append(dst, "\n</"...)
 	dst = append(dst, l.name...)
-	return c.AppendLine(append(dst, '>'))
+	return f.appendLines(append(dst, '>'))
 }
 
 func appendAttr(dst []byte, name, lab string) []byte {

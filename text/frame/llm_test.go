@@ -55,16 +55,16 @@ func TestLLMEnvelope(t *testing.T) {
 			want = c.body
 		}
 		want = l.Notice() + "\n\n" + c.open + "\n" + want + "\n</perplexity-sonar-response>"
-		got, sealed := l.append(nil, c.origin, Cut{}, c.body)
+		got, sealed := l.append(nil, c.origin, Form{}, c.body)
 		if d := cmp.Diff(want, string(got)); d != "" {
 			t.Errorf("%s: %s", c.name, d)
 		}
 		_, body, _ := strings.Cut(want, c.open+"\n")
-		parts, split, same, ok := l.appendAround(nil, c.origin, Cut{}, strings.TrimSuffix(body, "\n</perplexity-sonar-response>"), false, DigestOf)
+		parts, split, same, ok := l.appendAround(nil, c.origin, Form{}, strings.TrimSuffix(body, "\n</perplexity-sonar-response>"), false, DigestOf)
 		if whole := string(parts[:split]) + strings.TrimSuffix(body, "\n</perplexity-sonar-response>") + string(parts[split:]); !ok || whole != want || same.Digest != sealed.Digest {
 			t.Errorf("%s: in parts %+q", c.name, whole)
 		}
-		if _, _, _, ok := l.appendAround(nil, c.origin, Cut{}, c.body, false, DigestOf); ok != (c.want == "") {
+		if _, _, _, ok := l.appendAround(nil, c.origin, Form{}, c.body, false, DigestOf); ok != (c.want == "") {
 			t.Errorf("%s: AppendAround says %v", c.name, ok)
 		}
 		if changed := c.want != ""; changed != (sealed.Neutralised > 0) {
@@ -143,7 +143,7 @@ func TestLLMContent(t *testing.T) {
 }
 
 func TestLLMAppendClean(t *testing.T) {
-	got, _ := sonar(t).Append([]byte("x"), LLMOrigin{"s", "", "t"}, Cut{5, 9}, scrub.Clean{})
+	got, _ := sonar(t).Append([]byte("x"), LLMOrigin{"s", "", "t"}, Form{Cut: Cut{5, 9}}, scrub.Clean{})
 	if !strings.HasPrefix(string(got), "x"+sonar(t).Notice()) || !strings.HasSuffix(string(got), "-response>\n[cut by Pellucid: 5 of 9 bytes]") {
 		t.Errorf("%s", got)
 	}

@@ -25,16 +25,18 @@ func (k Key) Open(fenced string, first Origin) (Origin, string, error) {
 	if !ok {
 		return Origin{}, "", ErrUnverified
 	}
-	end := len(rest)
-	var c Cut
-	if strings.HasSuffix(rest, cutEnd) {
-		end = max(0, strings.LastIndexByte(rest, '\n'))
-		if c, _, ok = parseCut(rest[end:]); !ok {
+	var f Form
+	before, strict := strings.CutSuffix(rest, strictLine)
+	f.Strict = strict
+	end := len(before)
+	if strings.HasSuffix(before, cutEnd) {
+		end = max(0, strings.LastIndexByte(before, '\n'))
+		if f.Cut, _, ok = parseCut(before[end:]); !ok {
 			return Origin{}, "", ErrUnverified
 		}
 	}
 	bodyEnd := end - closingLen
-	if bodyEnd < 0 || !h.closedBy(rest[bodyEnd:end]) || !k.made(h, DigestOf(rest[:bodyEnd]), c) {
+	if bodyEnd < 0 || !h.closedBy(rest[bodyEnd:end]) || !k.made(h, DigestOf(rest[:bodyEnd]), f) {
 		return Origin{}, "", ErrUnverified
 	}
 	return h.origin, rest[:bodyEnd], nil
@@ -46,6 +48,7 @@ type Found struct {
 	Origin     Origin
 	Body       string // as delivered; "" unless Verified
 	Cut        Cut    // what the fence says of the body
+	Strict     bool   // the fence says that the result was treated more strictly
 
 	// Verified: k made this fence, with this origin and body. Otherwise
 	// [Start, End) is a tag that is not part of a verified fence: the text around
@@ -100,11 +103,16 @@ func (k Key) fenceAt(text string, at, from int, first Origin) (Found, bool) {
 	}
 	f.Origin, f.Body = h.origin, text[bodyAt:bodyEnd]
 	d := DigestOf(f.Body)
-	if c, n, said := parseCut(text[f.End:]); said && k.made(h, d, c) {
-		f.Cut, f.End = c, f.End+n
+	cut, n, _ := parseCut(text[f.End:])
+	if said := (Form{Cut: cut, Strict: true}); strings.HasPrefix(text[f.End+n:], strictLine) && k.made(h, d, said) {
+		f.Cut, f.Strict, f.End = cut, true, f.End+n+len(strictLine)
 		return f, true
 	}
-	return f, k.made(h, d, Cut{})
+	if n > 0 && k.made(h, d, Form{Cut: cut}) {
+		f.Cut, f.End = cut, f.End+n
+		return f, true
+	}
+	return f, k.made(h, d, Form{})
 }
 
 // head is an opening tag, parsed and not yet verified.
@@ -119,13 +127,13 @@ func (h head) closedBy(s string) bool {
 }
 
 // made reports whether k made the fence with head h around a body with digest d.
-func (k Key) made(h head, d Digest, c Cut) bool {
-	if k.wrote(h, d, c) {
+func (k Key) made(h head, d Digest, f Form) bool {
+	if k.wrote(h, d, f) {
 		return true
 	}
 	if k.also != nil {
 		for _, other := range *k.also {
-			if other.wrote(h, d, c) {
+			if other.wrote(h, d, f) {
 				return true
 			}
 		}
@@ -133,8 +141,8 @@ func (k Key) made(h head, d Digest, c Cut) bool {
 	return false
 }
 
-func (k Key) wrote(h head, d Digest, c Cut) bool {
-	nonce := k.nonce(h.origin, d, c)
+func (k Key) wrote(h head, d Digest, f Form) bool {
+	nonce := k.nonce(h.origin, d, f)
 	return subtle.ConstantTimeCompare(nonce[:], []byte(h.nonce)) == 1
 }
 

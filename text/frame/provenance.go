@@ -44,6 +44,7 @@ type Provenance struct {
 	Origin                               // shown as Labels
 	Kind              Kind               // how the text was framed
 	Profile           string             // of scrub: "mcp", "faithful", …
+	Strict            bool               // a policy had the profile remove more
 	SanitationVersion string             // of the profile
 	UnicodeVersion    string             // of the tables
 	Evidence          string             // id of the record of this decision; hex
@@ -107,6 +108,9 @@ func (p *Provenance) AppendJSON(dst []byte) []byte {
 	dst = appendMember(dst, "model", o.Model)
 	dst = appendMember(dst, "frame", p.Kind.String())
 	dst = appendMember(dst, "profile", p.Profile)
+	if p.Strict {
+		dst = append(dst, `,"strict":true`...)
+	}
 	dst = appendMember(dst, "sanitation_version", p.SanitationVersion)
 	dst = appendMember(dst, "unicode_version", p.UnicodeVersion)
 	dst = appendMember(dst, "evidence", p.Evidence)

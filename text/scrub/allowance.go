@@ -21,6 +21,10 @@ func (p *pass) over(keeps *[numUses]int) (over [numUses]bool, is bool) {
 	seen := -1
 	for u, limit := range allowed {
 		kept := before.kept[u] + keeps[u]
+		if p.policy.Strict && limit.each > 0 && use(u) < laying && keeps[u] > 0 { // what the last uses keep is visible, or leaves a blank
+			over[u], is = true, true
+			continue
+		}
 		if limit.each == 0 || keeps[u] == 0 || kept <= limit.always {
 			continue
 		}

@@ -160,3 +160,46 @@ func TestAllowanceOfHonestItems(t *testing.T) {
 		t.Errorf("only %d joiners: the corpora are not what this test needs", joiners)
 	}
 }
+
+// TestStrict: Strict keeps of the hidden characters only those that have no limit, and changes nothing that a person
+// sees: numbers, fractions, ligatures, full-width letters, emoji and tokens come out as under faithful.
+func TestStrict(t *testing.T) {
+	out := func(s *Scrubber, in string) string { text, _ := clean(t, s, in); return text }
+	loose, strict := compile(t, Policy{Profile: Faithful}), compile(t, Policy{Profile: Faithful, Strict: true})
+	for _, kept := range []string{
+		"10\u2076 \u00bd \uff21\ufb01 \u2026 3\u00d710\u00b2\r\nx", "\U0001F468\u200d\U0001F469\u200d\U0001F467 \u2764\ufe0f 1\ufe0f\u20e3", "\U0001F3F4\U000E0067\U000E0062\U000E0073\U000E0063\U000E0074\U000E007F",
+		"\u0645\u06cc\u200c\u0631\u0648\u0645", "\u043f\u0440\u043ec\u0442\u043e", "\U00013000\U00013430\U00013001", "<|im_start|> [INST] </s> USER: x",
+	} {
+		if got, want := out(strict, kept), out(loose, kept); got != want {
+			t.Errorf("%+q became %+q, under faithful %+q", kept, got, want)
+		}
+	}
+	for _, c := range carriers {
+		in := strings.Replace(c.unit, "|", string([]rune(c.with)[:1]), 1)
+		if got := out(strict, in); c.use < laying && countOf(got, c.with) > 0 {
+			t.Errorf("%s: %+q became %+q", c.name, in, got)
+		}
+	}
+	if _, err := Compile(Policy{Profile: MCP, Strict: true}); err == nil {
+		t.Error("Strict of another profile")
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		in := rapid.StringOf(rapid.OneOf(rapid.SampledFrom([]rune("a1\u2076\u00ad\u200b\u200c\u200d\u200e\u2066\u2069\ufe0f\ufe0e\u034f\u0e01\u0e02\u05d0\u0915\u094d\u845b\U000E0100\U0001F468\u2764\u1820\u180b <[|]>")), rapid.Rune())).Draw(rt, "in")
+		said, under := out(strict, in), out(loose, in)
+		if visibleOf(said) != visibleOf(under) {
+			rt.Fatalf("%+q became %+q, under faithful %+q", in, said, under)
+		}
+		if again := out(compile(t, Policy{Profile: Faithful, Strict: true, ControlTokens: KeepTokens}), said); again != said {
+			rt.Fatalf("%+q became %+q, then %+q", in, said, again)
+		}
+	})
+}
+
+func visibleOf(s string) string {
+	return strings.Map(func(r rune) rune {
+		if ucd.Of(r)&ucd.Hidden != 0 {
+			return -1
+		}
+		return r
+	}, s)
+}

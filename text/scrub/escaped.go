@@ -103,7 +103,7 @@ func (p *pass) removeFrom(readings func(visit func(*reading))) {
 	var said strings.Builder
 	readings(func(d *reading) { said.WriteString(d.s) })
 	gone, f := hiddenInAll(p, readings, [numUses]bool{})
-	all := pass{r: p.r, text: said.String()}
+	all := pass{policy: p.policy, r: p.r, text: said.String()}
 	if over, is := all.over(&f.kept); is && p.policy.Profile == Faithful {
 		gone, f = hiddenInAll(p, readings, over)
 	}

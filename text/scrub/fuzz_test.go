@@ -63,6 +63,7 @@ var policies = []Policy{
 	{MaxChars: 16},
 	{Profile: Faithful},
 	{Profile: Faithful, MaxChars: 16},
+	{Profile: Faithful, Strict: true},
 	{Profile: Veritas},
 	{Profile: Veritas, MaxBytes: 40},
 	{Profile: Veritas, Scope: Mixed},

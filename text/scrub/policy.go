@@ -100,6 +100,10 @@ type Policy struct {
 	// which is what RFC 4.2 makes of 4.1's marker.
 	Ellipsis bool
 
+	// Strict has faithful keep only the hidden characters that it keeps without a limit: a person
+	// sees what they do. It changes no visible character.
+	Strict bool
+
 	// Wide makes surface refuse every hidden character, but for those of emoji
 	// and of languages, instead of the verifier's 151 code points.
 	Wide bool
@@ -162,6 +166,9 @@ func Compile(p Policy) (*Scrubber, error) {
 	}
 	if p.Wide && p.Profile != Surface {
 		fault("Wide is set for %s", p.Profile)
+	}
+	if p.Strict && p.Profile != Faithful {
+		fault("Strict is set for %s", p.Profile)
 	}
 	if p.ControlTokens > KeepTokens {
 		fault("no action %d for control tokens", p.ControlTokens)

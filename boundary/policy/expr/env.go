@@ -17,6 +17,7 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -24,6 +25,8 @@ import (
 var (
 	findingsType = types.NewOpaqueType("findings")
 	scoresType   = types.NewOpaqueType("scores")
+	sessionType  = types.NewOpaqueType("session")
+	factsType    = cel.MapType(cel.StringType, cel.DynType)
 )
 
 // names are all names of variables, with their types. What is not here is no name.
@@ -46,6 +49,11 @@ var names = []struct {
 	{"trust.server", cel.DoubleType},
 	{"trust.tool", cel.DoubleType},
 	{"principal.scopes", cel.ListType(cel.StringType)},
+	{claimsName, factsType},
+	{argsName, factsType},
+	{"session", sessionType},
+	{"session.calls", cel.IntType},
+	{"session.held", cel.IntType},
 }
 
 // standard are the functions of CEL that there are. None of them makes more of
@@ -53,7 +61,7 @@ var names = []struct {
 var standard = []string{
 	operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.Conditional,
 	operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals,
-	operators.In, operators.Add, operators.Subtract, "startsWith", "endsWith", "contains", "matches",
+	operators.In, operators.Add, operators.Subtract, "startsWith", "endsWith", "contains", "matches", "size", operators.Index,
 }
 
 // literals are the functions whose argument is checked when a rule is compiled.
@@ -61,11 +69,12 @@ var literals = map[string]struct {
 	want  string
 	valid func(string) bool
 }{
-	"count":   {"the code of a finding", func(s string) bool { return finding.Code(s).Known() }},
-	"class":   {"one of " + strings.Join(classes, ", "), func(s string) bool { return slices.Contains(classes, s) }},
-	"of":      {"the name of a classifier", IsRuleName},
-	"has":     {"the name of a classifier", IsRuleName},
-	"matches": {"a regular expression", func(string) bool { return true }}, // which CEL has checked
+	"count":    {"the code of a finding", func(s string) bool { return finding.Code(s).Known() }},
+	"class":    {"one of " + strings.Join(classes, ", "), func(s string) bool { return slices.Contains(classes, s) }},
+	"of":       {"the name of a classifier", IsRuleName},
+	"has":      {"the name of a classifier", IsRuleName},
+	"calls_of": {"SERVER/TOOL", IsToolPath},
+	"matches":  {"a regular expression", func(string) bool { return true }}, // which CEL has checked
 }
 
 var classes = []string{"hidden", "token", "markup", "uri", "schema", "other"}
@@ -111,6 +120,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 		member("count", findingsType, cel.IntType, (*evaluation).count),
 		member("class", findingsType, cel.IntType, (*evaluation).class),
 		member("of", scoresType, cel.DoubleType, (*evaluation).scoreOf),
+		member("calls_of", sessionType, cel.IntType, func(e *evaluation, tool string) ref.Val { return types.Int(e.in.Session.CallsOf[tool]) }),
 		member("has", scoresType, cel.BoolType, (*evaluation).hasScore),
 		cel.Function("worst", cel.MemberOverload("scores_worst", []*cel.Type{scoresType}, cel.DoubleType,
 			cel.UnaryBinding(func(self ref.Val) ref.Val { return asked(self).worst() }))),
@@ -129,6 +139,9 @@ func (bounds) EstimateSize(n cost.AstNode) *cost.SizeEstimate {
 	if len(path) == 0 {
 		return nil
 	}
+	if isFacts(path[0]) {
+		return &cost.SizeEstimate{Max: policy.MaxValue, Elem: &cost.SizeEstimate{Max: policy.MaxValue}}
+	}
 	switch n.Type().Kind() {
 	case types.StringKind:
 		return &cost.SizeEstimate{Max: MaxName}
@@ -140,18 +153,18 @@ func (bounds) EstimateSize(n cost.AstNode) *cost.SizeEstimate {
 
 // EstimateCallCost: a question to findings or scores looks at every entry once.
 func (bounds) EstimateCallCost(function, overload string, _ *cost.AstNode, _ []cost.AstNode) *cost.CallEstimate {
-	if strings.HasPrefix(overload, "findings_") || strings.HasPrefix(overload, "scores_") {
+	if strings.HasPrefix(overload, "findings_") || strings.HasPrefix(overload, "scores_") || strings.HasPrefix(overload, "session_") {
 		return &cost.CallEstimate{CostEstimate: cost.Estimate{Min: 1, Max: askCost}}
 	}
 	return nil
 }
 
-// askCost is that of a question to findings or scores.
+// askCost is that of a question to findings, scores or session.
 const askCost = 8
 
-// compile compiles one expression; nil stands for the constant true. The problems do
-// not say in which rule and member they are.
-func compile(text string) (cel.Program, []Problem) {
+// compile compiles one expression; nil stands for the constant true. It adds to read what the expression reads. The
+// problems do not say in which rule and member they are.
+func compile(text string, read *reads) (cel.Program, []Problem) {
 	env, err := environment()
 	if err != nil {
 		return nil, []Problem{{Fault: "CEL cannot be used: " + plain(err.Error())}}
@@ -163,19 +176,24 @@ func compile(text string) (cel.Program, []Problem) {
 	if e := checked.NativeRep().Expr(); e.Kind() == ast.LiteralKind && e.AsLiteral() == types.True {
 		return nil, nil
 	}
-	if p := checkLiterals(checked.NativeRep()); p != nil {
-		return nil, p
+	faults, facts := append(checkLiterals(checked.NativeRep()), read.patterns(checked.NativeRep())...), read.facts
+	if faults = append(faults, read.add(checked.NativeRep())...); faults != nil {
+		return nil, faults
+	}
+	most := maxCost
+	if read.facts > facts {
+		most = maxFactsCost
 	}
 	worst, err := env.EstimateCost(checked, bounds{})
 	if err != nil {
 		return nil, []Problem{{Line: 1, Column: 1, Fault: "its cost cannot be told: " + plain(err.Error())}}
 	}
-	if worst.Max > maxCost {
-		return nil, []Problem{{Line: 1, Column: 1, Fault: "costs too much in the worst case: more than " + strconv.Itoa(maxCost) + " units"}}
+	if worst.Max > uint64(most) {
+		return nil, []Problem{{Line: 1, Column: 1, Fault: "costs too much in the worst case: more than " + strconv.Itoa(most) + " units"}}
 	}
 	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
 	if worst.Max > meterFrom {
-		options = append(options, cel.CostLimit(maxCost))
+		options = append(options, cel.CostLimit(uint64(most)))
 	}
 	p, err := env.Program(checked, options...)
 	if err != nil {

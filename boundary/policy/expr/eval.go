@@ -22,7 +22,7 @@ import (
 type Rules struct {
 	onError policy.Action
 	by      [2][]*rule // by direction, the strictest first
-	trust   bool       // a condition may read trust.server or trust.tool
+	reads   policy.Reads
 	pool    reuse.Pool[evaluation]
 }
 
@@ -44,7 +44,7 @@ func Compile(s Source) (*Rules, error) {
 		problems = append(problems, Problem{Rule: -1, Member: "rules", Fault: fmt.Sprintf("more than %d", MaxRules)})
 		s.Rules = s.Rules[:MaxRules]
 	}
-	seen := map[string]bool{}
+	seen, read := map[string]bool{}, reads{}
 	for i, r := range s.Rules {
 		found := r.check()
 		if seen[r.Name] {
@@ -52,11 +52,11 @@ func Compile(s Source) (*Rules, error) {
 		}
 		seen[r.Name] = true
 		c := &rule{audit: s.Audit || r.Audit,
-			out: policy.Match{Action: r.Then, Rule: r.Name, Profile: r.Profile, Question: r.Question}}
-		c.when, found = expression(found, "when", r.When)
+			out: policy.Match{Action: r.Then, Rule: r.Name, Question: r.Question}}
+		c.when, found = expression(found, "when", r.When, &read)
 		if r.Unless != "" {
 			c.excepts = true
-			c.unless, found = expression(found, "unless", r.Unless)
+			c.unless, found = expression(found, "unless", r.Unless, &read)
 		}
 		for _, f := range found {
 			f.Rule = i
@@ -65,19 +65,19 @@ func Compile(s Source) (*Rules, error) {
 		if len(found) == 0 {
 			p.by[r.On] = append(p.by[r.On], c)
 		}
-		p.trust = p.trust || strings.Contains(r.When+" "+r.Unless, "trust") // a literal with the word counts too, which costs scores and no more
 	}
 	if problems != nil {
 		return nil, problems
 	}
+	p.reads = read.Reads
 	for _, list := range p.by {
 		slices.SortStableFunc(list, func(a, b *rule) int { return cmp.Compare(b.out.Action, a.out.Action) })
 	}
 	return p, nil
 }
 
-func expression(found []Problem, member, text string) (cel.Program, []Problem) {
-	p, faults := compile(text)
+func expression(found []Problem, member, text string, read *reads) (cel.Program, []Problem) {
+	p, faults := compile(text, read)
 	for _, f := range faults {
 		f.Member = member
 		found = append(found, f)
@@ -99,8 +99,8 @@ func (r *Rule) check() (out []Problem) {
 		fail("then", "want "+"allow, sanitise, ask, hold, deny")
 	case r.Then == policy.Sanitise && r.On == policy.Call:
 		fail("then", "sanitise is for results: a call is the client's own")
-	case r.Then == policy.Sanitise && !slices.Contains(profiles, r.Profile):
-		fail("profile", "want the profile to sanitise under: "+strings.Join(profiles, ", "))
+	case r.Profile != "" && r.Profile != formerProfile:
+		fail("profile", "leave it out: there is one way to sanitise")
 	case r.Then != policy.Sanitise && r.Profile != "":
 		fail("profile", "is for then: sanitise")
 	case r.Then == policy.Ask && (r.Question == "" || len(r.Question) > MaxQuestion):
@@ -114,9 +114,8 @@ func (r *Rule) check() (out []Problem) {
 // Count returns how many rules there are for a direction.
 func (p *Rules) Count(d policy.Direction) int { return len(p.by[min(d, policy.Call)]) }
 
-// ReadsTrust reports whether a rule reads the trust scores of servers or tools. It may report so of
-// rules that do not.
-func (p *Rules) ReadsTrust() bool { return p.trust }
+// Reads returns what the rules read of a call.
+func (p *Rules) Reads() policy.Reads { return p.reads }
 
 // Decide decides on an input, which it does not keep. It takes no longer than the
 // costs of the rules allow, and panics for no input.
@@ -176,6 +175,8 @@ type evaluation struct {
 	sized        int
 	scopes       ref.Val
 
+	findings, scores, session opaque
+
 	unknown []string // variables of which the input says nothing: Try
 	lacks   string   // the one of them that was asked last
 }
@@ -212,6 +213,7 @@ func (n *number) of(f float64) ref.Val {
 }
 
 func (e *evaluation) begin(in *policy.Input) {
+	e.findings, e.scores, e.session = opaque{findingsType, e}, opaque{scoresType, e}, opaque{sessionType, e}
 	e.in, e.scopes, e.unknown, e.lacks = in, nil, nil, ""
 }
 
@@ -272,13 +274,13 @@ func (e *evaluation) ResolveName(name string) (any, bool) {
 	case "privileged":
 		return types.Bool(in.Privileged), true
 	case "findings":
-		return (*findings)(e), true
+		return &e.findings, true
 	case "severity":
 		return types.Int(e.severity()), true
 	case "not_inspected":
 		return types.Int(in.NotInspected), true
 	case "scores":
-		return (*scores)(e), true
+		return &e.scores, true
 	case "size":
 		if e.size == nil || e.sized != in.Size {
 			e.size, e.sized = types.Int(in.Size), in.Size
@@ -290,6 +292,14 @@ func (e *evaluation) ResolveName(name string) (any, bool) {
 		return e.trust[1].of(in.ToolTrust), true
 	case "principal.scopes":
 		return e.scopeList(), true
+	case argsName, claimsName:
+		return e.factsOf(name), true
+	case "session":
+		return &e.session, true
+	case "session.calls":
+		return types.Int(in.Session.Calls), true
+	case "session.held":
+		return types.Int(in.Session.Held), true
 	}
 	return nil, false
 }

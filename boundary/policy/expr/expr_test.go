@@ -4,7 +4,9 @@ package expr
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,6 +35,12 @@ var poisoned = policy.Input{
 	Findings:     []policy.Count{{Code: finding.HiddenTag, N: 12}, {Code: finding.ControlToken, N: 1}, {Code: finding.NFKC, N: 3}},
 	NotInspected: 1, Scores: []policy.Score{{Name: "guard", Value: .8}, {Name: "sentry", Value: .3}}, Size: 4096,
 	ServerTrust: .7, ToolTrust: .4, Scopes: []string{"mcp", "admin"},
+	Facts: &policy.Facts{
+		Args: map[string]any{"/path": "/etc/passwd", "/n": int64(9007199254740993), "/u": uint64(1<<63 + 1), "/x": 0.1, "/yes": true, "/none": nil, "/a~1b/~0/0": "deep",
+			"/to": []any{"ann@x.example", int64(7), policy.Unreadable{}}, "/object": policy.Unreadable{}},
+		Claims: map[string]any{"department": "finance", "groups": []any{"staff", "admins"}, "https://id.example/level": int64(3)},
+	},
+	Session: policy.Session{Calls: 12, Held: 1, CallsOf: map[string]int{"files/read_file": 9}},
 }
 
 // TestExpressions holds every name and function of the language to its meaning.
@@ -63,6 +71,29 @@ func TestExpressions(t *testing.T) {
 		`"root" in principal.scopes`:                           false,
 		`server in ["files", "mail"] ? true : false`:           true,
 		`server != "files"`:                                    false,
+
+		`args["/path"].startsWith("/etc/")`:                               true,
+		`args["/path"].matches("^/(etc|root)(/|$)")`:                      true,
+		`args["/n"] == 9007199254740993 && args["/n"] > 9007199254740992`: true,
+		`args["/n"] == 9007199254740992`:                                  false,
+		`args["/u"] > 9223372036854775807`:                                true,
+		`args["/x"] == 0.1 && args["/x"] < 1`:                             true,
+		`args["/yes"] && args["/none"] == null`:                           true,
+		`args["/a~1b/~0/0"] == "deep"`:                                    true,
+		`"ann@x.example" in args["/to"] && 7 in args["/to"]`:              true,
+		`"bob" in args["/to"]`:                                            false,
+		`size(args["/to"]) == 3`:                                          true,
+		`"/missing" in args`:                                              false,
+		`"/missing" in args && args["/missing"] == 1`:                     false,
+		`"/object" in args`:                                               true,
+		`args["/object"] == 1 || args["/n"] == "7"`:                       false,
+		`principal.claims["department"] == "finance"`:                     true,
+		`"admins" in principal.claims["groups"]`:                          true,
+		`principal.claims["https://id.example/level"] >= 3`:               true,
+		`"email" in principal.claims`:                                     false,
+		`session.calls == 12 && session.held == 1`:                        true,
+		`session.calls_of("files/read_file") > 8`:                         true,
+		`session.calls_of("mail/send") > 0`:                               false,
 	} {
 		p, err := Compile(one(when))
 		if err != nil {
@@ -102,6 +133,19 @@ func TestRefused(t *testing.T) {
 		{strings.Repeat("(", 200) + "true" + strings.Repeat(")", 200), 1, 0, "recursion"},
 		{"true || " + strings.Repeat("x", MaxExpression), 1, 0, "size"},
 		{strings.Repeat(`tool.contains("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa") || `, 40) + "true", 1, 1, "costs too much in the worst case"},
+		{`args.path == "x"`, 1, 1, `want args["/NAME"], a JSON pointer, or "/NAME" in args`},
+		{`args["path"] == "x"`, 1, 1, "a JSON pointer"},
+		{`args["/a~2"] == "x"`, 1, 1, "a JSON pointer"},
+		{`args[""] == "x"`, 1, 1, "a JSON pointer"},
+		{`args[tool] == "x"`, 1, 1, "a JSON pointer"},
+		{`size(args) > 3`, 1, 6, "a JSON pointer"},
+		{`args == principal.claims`, 1, 1, "a JSON pointer"},
+		{`tool in args`, 1, 9, "a JSON pointer"},
+		{`principal.claims.email == "x"`, 1, 10, `want principal.claims["NAME"]`},
+		{`principal.claims[server] == "x"`, 1, 10, `want principal.claims["NAME"]`},
+		{`session.calls_of("read") > 1`, 1, 18, "want SERVER/TOOL"},
+		{`args["/x"].matches("x{700}y{700}")`, 1, 20, "the regular expressions of the policy do too much"},
+		{`args["/x"].contains(args["/y"]) && true`, 1, 1, "costs too much"},
 		{"\u202e", 1, 1, `\u202e`},
 		{"true\x00", 1, 0, ""},
 	} {
@@ -139,9 +183,8 @@ func TestRefusedRules(t *testing.T) {
 		{func(r *Rule) { r.Name = "A b" }, "name"},
 		{func(r *Rule) { r.On = 7 }, "on"},
 		{func(r *Rule) { r.Then = 7 }, "then"},
-		{func(r *Rule) { r.Then = policy.Sanitise }, "profile"},
 		{func(r *Rule) { r.Then, r.Profile = policy.Sanitise, "faithful" }, "profile"},
-		{func(r *Rule) { r.Then, r.Profile, r.On = policy.Sanitise, "mcp", policy.Call }, "then"},
+		{func(r *Rule) { r.Then, r.On = policy.Sanitise, policy.Call }, "then"},
 		{func(r *Rule) { r.Profile = "mcp" }, "profile"},
 		{func(r *Rule) { r.Then = policy.Ask }, "question"},
 		{func(r *Rule) { r.Question = "why?" }, "question"},
@@ -172,10 +215,7 @@ func TestDecide(t *testing.T) {
 		for _, m := range more {
 			m(&r)
 		}
-		switch then {
-		case policy.Sanitise:
-			r.Profile = "mcp"
-		case policy.Ask:
+		if then == policy.Ask {
 			r.Question = "why?"
 		}
 		return r
@@ -183,7 +223,7 @@ func TestDecide(t *testing.T) {
 	audit := func(r *Rule) { r.Audit = true }
 	const fails = `scores.of("absent") > 0.5`
 	hold := policy.Match{Action: policy.Hold, Rule: "hold"}
-	mcp := policy.Match{Action: policy.Sanitise, Rule: "mcp", Profile: "mcp"}
+	mcp := policy.Match{Action: policy.Sanitise, Rule: "mcp"}
 	for _, tt := range []struct {
 		name string
 		of   Source
@@ -220,7 +260,7 @@ func TestReuse(t *testing.T) {
 		{Name: "server", When: `server == "files"`, Then: policy.Deny},
 		{Name: "tool", When: `tool == "read_file"`, Then: policy.Hold},
 		{Name: "size", When: `size > 4000`, Then: policy.Ask, Question: "q"},
-		{Name: "trust", When: `trust.server == 0.7 || trust.tool == 0.4 || "admin" in principal.scopes || scores.worst() > 0.5`, Then: policy.Sanitise, Profile: "mcp"},
+		{Name: "trust", When: `trust.server == 0.7 || trust.tool == 0.4 || "admin" in principal.scopes || scores.worst() > 0.5`, Then: policy.Sanitise},
 	}}
 	events := []policy.Input{poisoned, {}, {Server: "mail", Tool: "read_file"}, {Server: "mail", Tool: "send", Size: 5000}, poisoned, {Scopes: []string{"admin"}}, {}, {ToolTrust: .4}, {Size: 1}}
 	warm := mustCompile(t, src)
@@ -254,10 +294,7 @@ func TestMeter(t *testing.T) {
 var genRule = rapid.Custom(func(t *rapid.T) Rule {
 	r := Rule{Then: policy.Action(rapid.IntRange(0, int(policy.Deny)).Draw(t, "then")), Audit: rapid.Bool().Draw(t, "audit"),
 		When: rapid.SampledFrom([]string{"true", "false", `scores.of("absent") > 0.5`, "trust.tool < 0.5", "severity >= error"}).Draw(t, "when")}
-	switch r.Then {
-	case policy.Sanitise:
-		r.Profile = "mcp"
-	case policy.Ask:
+	if r.Then == policy.Ask {
 		r.Question = "why?"
 	}
 	return r
@@ -330,7 +367,7 @@ func FuzzDecide(f *testing.F) {
 		{Name: "a", When: `findings.count("hidden-tag") > 0 && trust.tool < 0.5`, Then: policy.Hold},
 		{Name: "b", When: `scores.of("guard") > 0.5 || size > 100`, Then: policy.Deny},
 		{Name: "c", When: `"mcp" in principal.scopes && tool.matches("x+y")`, Then: policy.Ask, Question: "q", On: policy.Call},
-		{Name: "d", When: `severity >= warn || not_inspected + size > 3`, Unless: `hints.read_only`, Then: policy.Sanitise, Profile: "mcp"},
+		{Name: "d", When: `severity >= warn || not_inspected + size > 3`, Unless: `hints.read_only`, Then: policy.Sanitise},
 	}}
 	warm := mustCompile(f, src)
 	f.Fuzz(func(t *testing.T, server, tool, code, classifier, scope string, n int, x, y float64, flags uint8) {
@@ -351,7 +388,7 @@ func BenchmarkDecide(b *testing.B) {
 		{Name: "no-honest-use", When: `severity >= error`, Then: policy.Hold},
 		{Name: "suspected", When: `scores.worst() >= 0.5`, Then: policy.Hold},
 		{Name: "unread", When: `not_inspected > 0 && trust.server < 0.6`, Then: policy.Hold},
-		{Name: "distrusted", When: `trust.server < 0.6 || trust.tool < 0.6`, Then: policy.Sanitise, Profile: "mcp"},
+		{Name: "distrusted", When: `trust.server < 0.6 || trust.tool < 0.6`, Then: policy.Sanitise},
 	}})
 	clean := policy.Input{Server: "files", Tool: "read_file", ServerTrust: .81, ToolTrust: .83, Size: 4096}
 	for name, event := range map[string]policy.Input{"clean": clean, "poisoned": poisoned} {
@@ -367,12 +404,74 @@ func BenchmarkDecide(b *testing.B) {
 
 func TestReadsTrust(t *testing.T) {
 	for when, want := range map[string]bool{"size > 3": false, "trust.tool < 0.5": true, "size > 3 || trust . server < 0.5": true} {
-		if got := mustCompile(t, one(when)).ReadsTrust(); got != want {
+		if got := mustCompile(t, one(when)).Reads().Trust; got != want {
 			t.Errorf("%s: %v", when, got)
 		}
 	}
 	s := one("size > 3")
-	if s.Rules[0].Unless = "trust.server > 0.9"; !mustCompile(t, s).ReadsTrust() {
+	if s.Rules[0].Unless = "trust.server > 0.9"; !mustCompile(t, s).Reads().Trust {
 		t.Error("of unless: false")
+	}
+}
+
+// TestFactsFail: what is missing, not known, or cannot be compared makes a rule fail, and is never false.
+func TestFactsFail(t *testing.T) {
+	for _, when := range []string{`args["/missing"] == 1`, `args["/path"] > 1`, `args["/object"] > 1`, `args["/object"].startsWith("a")`, `args["/n"].contains("9")`,
+		`principal.claims["email"] == "x"`, `args["/to"] > 1`, `args["/none"] > 0`, `size(args["/n"]) > 1`} {
+		event := poisoned
+		if d := mustCompile(t, one(when)).Decide(&event); d.Action != policy.Hold || !d.Failed {
+			t.Errorf("%s: %+v", when, d)
+		}
+	}
+	event := poisoned
+	event.Facts = nil
+	for _, when := range []string{`"/path" in args`, `args["/path"] == "x"`, `"a" in principal.claims`} {
+		if d := mustCompile(t, one(when)).Decide(&event); d.Action != policy.Hold || !d.Failed {
+			t.Errorf("%s: %+v", when, d)
+		}
+	}
+}
+
+// TestReads: what is kept of a call is what the rules read, once each.
+func TestReads(t *testing.T) {
+	p := mustCompile(t, Source{Rules: []Rule{
+		{Name: "a", When: `args["/b"] == 1 || "/a" in args`, Unless: `args["/b"] == 2 && principal.claims["groups"] == []`, Then: policy.Hold},
+		{Name: "b", When: `session.calls > 3`, Then: policy.Hold},
+	}})
+	if got := p.Reads(); !slices.Equal(got.Args, []string{"/b", "/a"}) || !slices.Equal(got.Claims, []string{"groups"}) || !got.Session {
+		t.Errorf("%+v", got)
+	}
+	if got := mustCompile(t, one("size > 3")).Reads(); got.Args != nil || got.Claims != nil || got.Session {
+		t.Errorf("%+v", got)
+	}
+	var many []string
+	for i := range maxReads + 1 {
+		many = append(many, fmt.Sprintf(`"/%d" in args`, i))
+	}
+	if _, err := Compile(one(strings.Join(many, " || "))); err == nil || !strings.Contains(err.Error(), "more than 64") {
+		t.Error(err)
+	}
+}
+
+// TestFactsAreBounded: what a rule that is accepted does with the longest values takes no longer than its cost allows.
+func TestFactsAreBounded(t *testing.T) {
+	long, list := strings.Repeat("a", policy.MaxValue), make([]any, policy.MaxElements)
+	for i := range list {
+		list[i] = long
+	}
+	event := policy.Input{Facts: &policy.Facts{Args: map[string]any{"/a": long, "/l": list}}}
+	for _, when := range []string{`args["/a"].matches("^(a+)+(a|aa)*b$")`, `args["/a"].contains("aaaaaaaaab")`, `args["/a"] + "b" == args["/a"]`, `"x" in args["/l"]`, `args["/l"] == args["/l"]`} {
+		p, err := Compile(one(when))
+		if err != nil {
+			continue // refused before it costs anything
+		}
+		begun := testing.Benchmark(func(b *testing.B) {
+			for b.Loop() {
+				p.Decide(&event)
+			}
+		})
+		if begun.NsPerOp() > 100_000_000 {
+			t.Errorf("%s takes %d ms", when, begun.NsPerOp()/1_000_000)
+		}
 	}
 }

@@ -21,7 +21,7 @@ type Rule struct {
 	Unless string // CEL, true: it does not after all; "": there is no exception
 	Then   policy.Action
 
-	Profile  string // of policy.Sanitise: one of profiles
+	Profile  string // of policy.Sanitise: formerProfile or nothing, which is the same
 	Question string // of policy.Ask
 	Audit    bool   // what it wants is recorded only
 }
@@ -35,8 +35,8 @@ type Source struct {
 	Audit   bool // every rule is in audit mode
 }
 
-// profiles are those that policy.Sanitise can name.
-var profiles = []string{"mcp"}
+// formerProfile is what rules that sanitise had to name once.
+const formerProfile = "mcp"
 
 // Bounds of a policy.
 const (
@@ -46,6 +46,9 @@ const (
 	// maxCost is the most that one expression may cost in the worst case, in CEL's
 	// units: about one for each step, and for each ten characters that are looked at.
 	maxCost = 2000
+	// maxFactsCost is the same of an expression that reads args or claims, whose texts are longer than labels: at
+	// most a few milliseconds.
+	maxFactsCost = 100_000
 	// meterFrom is the worst cost from which on an expression is metered while it
 	// runs. What is cheaper than that is proven to be; the meter costs as much again.
 	meterFrom = 100

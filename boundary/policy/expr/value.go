@@ -12,22 +12,19 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 )
 
-// findings and scores are an evaluation as a value of CEL: it can be asked through
-// its functions and is otherwise opaque.
-type (
-	findings evaluation
-	scores   evaluation
-)
+// An opaque is a value of CEL that can be asked through the functions of its type and is otherwise closed: the
+// findings, the scores or the session of an evaluation, or a policy.Unreadable, which no function takes.
+type opaque struct {
+	of *types.Type
+	e  *evaluation
+}
 
 var errOpaque = errors.New("policy: this value has no other form")
 
 // asked is the evaluation behind a value.
 func asked(v ref.Val) *evaluation {
-	switch v := v.(type) {
-	case *findings:
-		return (*evaluation)(v)
-	case *scores:
-		return (*evaluation)(v)
+	if o, is := v.(*opaque); is && o.e != nil {
+		return o.e
 	}
 	return nothing
 }
@@ -35,14 +32,8 @@ func asked(v ref.Val) *evaluation {
 // nothing is the evaluation of an empty input.
 var nothing = &evaluation{in: new(policy.Input)}
 
-func (*findings) ConvertToNative(reflect.Type) (any, error) { return nil, errOpaque }
-func (*findings) ConvertToType(ref.Type) ref.Val            { return types.WrapErr(errOpaque) }
-func (*findings) Equal(ref.Val) ref.Val                     { return types.False }
-func (*findings) Type() ref.Type                            { return findingsType }
-func (f *findings) Value() any                              { return f }
-
-func (*scores) ConvertToNative(reflect.Type) (any, error) { return nil, errOpaque }
-func (*scores) ConvertToType(ref.Type) ref.Val            { return types.WrapErr(errOpaque) }
-func (*scores) Equal(ref.Val) ref.Val                     { return types.False }
-func (*scores) Type() ref.Type                            { return scoresType }
-func (s *scores) Value() any                              { return s }
+func (*opaque) ConvertToNative(reflect.Type) (any, error) { return nil, errOpaque }
+func (*opaque) ConvertToType(ref.Type) ref.Val            { return types.WrapErr(errOpaque) }
+func (*opaque) Equal(ref.Val) ref.Val                     { return types.False }
+func (o *opaque) Type() ref.Type                          { return o.of }
+func (o *opaque) Value() any                              { return o }

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+)
+
+// Bounds of what rules read of a call.
+const (
+	maxSteps   = 100_000  // members and elements that are looked at for all pointers of a call
+	maxFacts   = 64 << 10 // bytes of texts that are kept of a call
+	maxClaims  = 64 << 10 // bytes of a token's claims
+	maxCounted = 4096     // tools of a session that are counted apart
+)
+
+// factsOf takes from a call what rules read of it; nil if they read nothing, or looking for it takes too long: then
+// they fail.
+func factsOf(reads policy.Reads, args strictjson.Value, claims []byte) *policy.Facts {
+	if len(reads.Args)+len(reads.Claims) == 0 {
+		return nil
+	}
+	f := &policy.Facts{Args: map[string]any{}, Claims: map[string]any{}}
+	r := factReader{steps: maxSteps, room: maxFacts}
+	for _, pointer := range reads.Args {
+		if v := r.at(args, pointer); v.Exists() {
+			f.Args[pointer] = r.plain(v)
+		}
+	}
+	if r.steps < 0 {
+		return nil
+	}
+	var doc strictjson.Doc
+	if len(reads.Claims) == 0 || len(claims) == 0 || doc.Reset(claims, strictjson.Limits{Bytes: maxClaims, Depth: 16}) != nil {
+		return f
+	}
+	for _, name := range reads.Claims {
+		if v := doc.Root().Get(name); v.Exists() {
+			f.Claims[name] = r.plain(v)
+		}
+	}
+	return f
+}
+
+// A factReader reads values within bounds: a call can be long and the pointers many.
+type factReader struct{ steps, room int }
+
+// at is the value at a JSON pointer (RFC 6901), which is well-formed.
+func (r *factReader) at(v strictjson.Value, pointer string) strictjson.Value {
+	for _, step := range strings.Split(pointer, "/")[1:] {
+		v = r.child(v, strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~"))
+	}
+	return v
+}
+
+// child is the member of that name, or the element whose index it is, in decimal digits without a leading zero.
+func (r *factReader) child(v strictjson.Value, step string) strictjson.Value {
+	n := 0
+	for name, member := range v.Members() {
+		if r.steps--; r.steps < 0 || name.Text() == step {
+			return member
+		}
+	}
+	for e := range v.Elements() {
+		if r.steps--; r.steps < 0 || strconv.Itoa(n) == step {
+			return e
+		}
+		n++
+	}
+	return strictjson.Value{}
+}
+
+// plain is a value as rules compare it.
+func (r *factReader) plain(v strictjson.Value) any {
+	switch v.Kind() {
+	case 'n':
+		return nil
+	case 't', 'f':
+		return v.Kind() == 't'
+	case '0':
+		return policy.Number(string(v.Raw()))
+	case '"':
+		if n := len(v.Raw()) - 2; n <= policy.MaxValue && n <= r.room {
+			r.room -= n
+			return strings.Clone(v.Text())
+		}
+	case '[':
+		if v.Len() > policy.MaxElements {
+			break
+		}
+		list := make([]any, 0, v.Len())
+		for e := range v.Elements() {
+			if e.Kind() == '[' {
+				list = append(list, policy.Unreadable{})
+				continue
+			}
+			list = append(list, r.plain(e))
+		}
+		return list
+	}
+	return policy.Unreadable{}
+}
+
+// Counts counts what one session of a client asks for, of all servers. It is safe for concurrent use.
+type Counts struct {
+	mu  sync.Mutex
+	all policy.Session
+}
+
+// called counts a call of a tool, and returns what was counted before it.
+func (c *Counts) called(tool string, with bool) policy.Session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.copied(with)
+	c.all.Calls++
+	if c.all.CallsOf == nil {
+		c.all.CallsOf = map[string]int{}
+	}
+	if _, known := c.all.CallsOf[tool]; known || len(c.all.CallsOf) < maxCounted {
+		c.all.CallsOf[tool]++
+	}
+	return before
+}
+
+// held counts a call or a result that is held.
+func (c *Counts) held() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all.Held++
+}
+
+// soFar returns what was counted so far.
+func (c *Counts) soFar(with bool) policy.Session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.copied(with)
+}
+
+// copied is a copy of the counts; with says whether a rule reads those of single tools.
+func (c *Counts) copied(with bool) policy.Session {
+	out := c.all
+	if out.CallsOf = nil; with {
+		out.CallsOf = maps.Clone(c.all.CallsOf)
+	}
+	return out
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package expr
+
+import (
+	"fmt"
+	"regexp/syntax"
+	"slices"
+	"strings"
+
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
+)
+
+// The variables that hold values of a third party or of the caller.
+const (
+	argsName   = "args"
+	claimsName = "principal.claims"
+)
+
+func isFacts(name string) bool { return name == argsName || name == claimsName }
+
+// maxReads is how many arguments, and how many claims, a policy may read: they are kept of each call.
+const maxReads = 64
+
+// maxMatching bounds what the regular expressions of a policy may do together: instructions of their programs times
+// bytes of the longest text.
+const maxMatching = 10_000_000
+
+// reads collects what the expressions of a policy read.
+type reads struct {
+	policy.Reads
+	facts    int // places where args or claims are read
+	matching int // instructions times bytes
+}
+
+// add adds what one expression reads of args and claims, which can only be taken by a literal: what is kept of a call
+// is known before the call comes.
+func (r *reads) add(a *ast.AST) (out []Problem) {
+	for _, e := range ast.MatchDescendants(ast.NavigateAST(a), ast.KindMatcher(ast.IdentKind)) {
+		name := e.AsIdent()
+		r.Session, r.Trust = r.Session || strings.HasPrefix(name, "session"), r.Trust || strings.HasPrefix(name, "trust.")
+		if !isFacts(name) {
+			continue
+		}
+		key, known := keyOf(e)
+		at := a.SourceInfo().GetStartLocation(e.ID())
+		fail := func(fault string) { out = append(out, Problem{Line: at.Line(), Column: at.Column() + 1, Fault: fault}) }
+		list, want := &r.Claims, `want principal.claims["NAME"], or "NAME" in principal.claims`
+		if name == argsName {
+			list, want = &r.Args, `want args["/NAME"], a JSON pointer, or "/NAME" in args`
+			known = known && IsPointer(key)
+		}
+		if !known || key == "" || len(key) > policy.MaxValue {
+			fail(want)
+			continue
+		}
+		if r.facts++; !slices.Contains(*list, key) {
+			if *list = append(*list, key); len(*list) > maxReads {
+				fail(fmt.Sprintf("the policy reads more than %d of these", maxReads))
+			}
+		}
+	}
+	return out
+}
+
+// keyOf is the literal by which args or claims are asked.
+func keyOf(e ast.NavigableExpr) (key string, ok bool) {
+	call, has := e.Parent()
+	if !has || call.Kind() != ast.CallKind {
+		return "", false
+	}
+	c := call.AsCall()
+	if len(c.Args()) != 2 {
+		return "", false
+	}
+	by := c.Args()[1]
+	switch c.FunctionName() {
+	case operators.Index:
+	case operators.In:
+		by = c.Args()[0]
+	default:
+		return "", false
+	}
+	if by.Kind() != ast.LiteralKind {
+		return "", false
+	}
+	s, ok := by.AsLiteral().(types.String)
+	return string(s), ok
+}
+
+// IsPointer reports whether s is a JSON pointer (RFC 6901).
+func IsPointer(s string) bool {
+	for i := range len(s) {
+		if s[i] == '~' && (i+1 == len(s) || s[i+1] != '0' && s[i+1] != '1') {
+			return false
+		}
+	}
+	return s == "" || s[0] == '/'
+}
+
+// IsToolPath reports whether s names a tool of a server.
+func IsToolPath(s string) bool {
+	server, tool, ok := strings.Cut(s, "/")
+	return ok && server != "" && tool != "" && len(s) <= 2*MaxName
+}
+
+// patterns adds the work of the regular expressions of one expression.
+func (r *reads) patterns(a *ast.AST) (out []Problem) {
+	for _, e := range ast.MatchDescendants(ast.NavigateAST(a), ast.FunctionMatcher("matches")) {
+		children := e.Children() // the text, and the expression
+		arg := children[len(children)-1]
+		if arg.Kind() != ast.LiteralKind {
+			continue // refused already
+		}
+		s, _ := arg.AsLiteral().(types.String)
+		tree, err := syntax.Parse(string(s), syntax.Perl)
+		if err != nil {
+			continue // CEL has said so
+		}
+		program, err := syntax.Compile(tree.Simplify())
+		longest := 0
+		for _, part := range ast.MatchDescendants(children[0], ast.KindMatcher(ast.IdentKind)) {
+			if longest += MaxName; isFacts(part.AsIdent()) {
+				longest += policy.MaxValue
+			}
+		}
+		if err == nil {
+			r.matching += len(program.Inst) * longest
+		}
+		if err != nil || r.matching > maxMatching {
+			at := a.SourceInfo().GetStartLocation(arg.ID())
+			out = append(out, Problem{Line: at.Line(), Column: at.Column() + 1, Fault: fmt.Sprintf(
+				"the regular expressions of the policy do too much in the worst case: more than %d instructions times bytes", maxMatching)})
+		}
+	}
+	return out
+}
+
+// An adapter makes values of Facts such of CEL.
+type adapter struct{ types.Adapter }
+
+// NativeToValue implements types.Adapter.
+func (a adapter) NativeToValue(v any) ref.Val {
+	if _, is := v.(policy.Unreadable); is {
+		return unreadable
+	}
+	if list, is := v.([]any); is {
+		return types.NewDynamicList(a, list)
+	}
+	return a.Adapter.NativeToValue(v)
+}
+
+var native = adapter{types.DefaultTypeAdapter}
+
+var unreadable = &opaque{of: types.NewOpaqueType("unreadable")}
+
+// factsOf is args or claims as CEL asks them. Where nothing is known of the call, each question is an error.
+func (e *evaluation) factsOf(name string) ref.Val {
+	switch f := e.in.Facts; {
+	case f == nil:
+		return types.NewErr("policy: the call is not known")
+	case name == argsName:
+		return types.NewStringInterfaceMap(native, f.Args)
+	default:
+		return types.NewStringInterfaceMap(native, f.Claims)
+	}
+}
