@@ -92,6 +92,7 @@ type Fleet struct {
 	mu     sync.Mutex
 	list   []*upstream     // in the order of the configuration
 	unions map[*union]bool // that are told when it changes
+	warned map[string]bool // see warnOnce
 	ended  bool
 	work   sync.WaitGroup
 }
@@ -120,7 +121,7 @@ func New(opt Options) *Fleet {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	f := &Fleet{opt: opt, log: opt.Log, pool: newPool(&opt), unions: map[*union]bool{}}
+	f := &Fleet{opt: opt, log: opt.Log, pool: newPool(&opt), unions: map[*union]bool{}, warned: map[string]bool{}}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	return f
 }

@@ -178,14 +178,16 @@ func testPrompts(t *testing.T, ctx context.Context, s *mcp.ClientSession) {
 func testResources(t *testing.T, ctx context.Context, s *mcp.ClientSession) {
 	for uri, owner := range map[string]string{
 		"mem://alpha/one": "alpha", "mem://beta_2/one": "beta_2", "mem://both": "alpha",
-		"tpl://beta_2/z": "beta_2", "tpl://alpha/z": "alpha",
+		"tpl://beta_2/z": "beta_2", "tpl://alpha/z": "alpha", "mem://both#server=beta-2": "beta_2",
+		"same://x/y": "alpha", "same://x/y#server=beta-2": "beta_2",
 	} {
 		r, err := s.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
 		if err != nil {
 			t.Errorf("%s: %v", uri, err)
 			continue
 		}
-		if got := r.Contents[0].Text; got != owner+" has "+uri {
+		own, _, _ := strings.Cut(uri, "#")
+		if got := r.Contents[0].Text; got != owner+" has "+own {
 			t.Errorf("%s: %q", uri, got)
 		}
 	}
@@ -196,8 +198,25 @@ func testResources(t *testing.T, ctx context.Context, s *mcp.ClientSession) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Resources) != 3 || r.Meta["dev.pellucid/leftOut"] != 1.0 {
+	if len(r.Resources) != 4 || r.Meta["dev.pellucid/leftOut"] != nil {
 		t.Errorf("%d resources, %v", len(r.Resources), r.Meta)
+	}
+	templates, err := s.ListResourceTemplates(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, tpl := range templates.ResourceTemplates {
+		list = append(list, tpl.URITemplate)
+	}
+	slices.Sort(list)
+	if want := []string{"same://{x}/y", "same://{x}/y#server=beta-2", "tpl://alpha/{x}", "tpl://beta_2/{x}"}; !slices.Equal(list, want) {
+		t.Errorf("%q", list)
+	}
+	c, err := s.Complete(ctx, &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/resource", URI: "same://{x}/y#server=beta-2"},
+		Argument: mcp.CompleteParamsArgument{Name: "x", Value: "y"}})
+	if err != nil || c.Completion.Values[0] != "beta_2:same://{x}/y" {
+		t.Errorf("completion: %v, %v", c, err)
 	}
 }
 
@@ -465,12 +484,12 @@ func TestUnionUpdates(t *testing.T) {
 		s := connect(t, opt, all(f, era))
 		ctx, stop := context.WithTimeout(context.Background(), patience)
 		defer stop()
-		for _, uri := range []string{"mem://beta/one", "mem://both", "tpl://beta/z"} { // the second is alpha's
+		for _, uri := range []string{"mem://beta/one", "mem://both", "mem://both#server=beta", "tpl://beta/z"} { // the second is alpha's
 			if err := s.Subscribe(ctx, &mcp.SubscribeParams{URI: uri}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		heard := map[string]bool{}
+		heard, marked := map[string]bool{}, false
 		// says has a server repeat that resources have changed, since a subscription may come
 		// later. It ends when the client has heard of the last one twice: what the server said
 		// between them would have come.
@@ -489,6 +508,7 @@ func TestUnionUpdates(t *testing.T) {
 					if uri == last {
 						n++
 					}
+					marked = marked || uri == "mem://both#server=beta"
 					if !heard[uri] {
 						t.Errorf("%q came, which its server has not said", uri)
 					}
@@ -498,9 +518,13 @@ func TestUnionUpdates(t *testing.T) {
 				}
 			}
 		}
+		heard["mem://both#server=beta"] = true // as the client sees beta's
 		says(beta, "mem://both", "mem://alpha/one", "mem://beta/one")
 		says(alpha, "tpl://beta/z", "mem://alpha/one", "mem://both")
 		says(beta, "tpl://beta/z")
+		if !marked {
+			t.Error("no update of the resource of beta that alpha has too")
+		}
 	})
 }
 
