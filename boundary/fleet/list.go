@@ -28,7 +28,7 @@ const (
 	// maxList bounds the bytes of one page, so that it fits into a message.
 	maxList = 30 << 20
 	// maxPages bounds what is fetched without a client that asked for it.
-	maxPages = 100
+	maxPages = 2_000
 )
 
 // list answers with a page that is made of one page of each server that has more.

@@ -150,6 +150,7 @@ type Surface struct {
 	unlisted []Unlisted
 	size     int
 	leftOut  []LeftOut
+	looped   []string
 	able     string // the capabilities of the client that listed it, as a capabilitySet
 }
 
@@ -183,6 +184,9 @@ func (s *Surface) Bytes() int { return s.size }
 // Unlisted are the lists that the server answered with an error. That it has no
 // such list, and never said so, is the usual reason.
 func (s *Surface) Unlisted() []Unlisted { return s.unlisted }
+
+// Looped are the lists whose cursor came to one that was there before: they end there.
+func (s *Surface) Looped() []string { return s.looped }
 
 // A list is a method that lists entries.
 type list struct {
