@@ -39,6 +39,8 @@ type Server struct {
 	// Said is the end of what its processes wrote to their standard error, for the log when
 	// the server has failed; nil: unknown.
 	Said func() []string
+	// Stray says what lines its processes wrote to their standard output that were no messages; "": none. It may be nil.
+	Stray func() string
 
 	// Config says how its messages are treated, for a session that begins now.
 	Config func(principal string) gateway.Config
@@ -253,7 +255,7 @@ type Health struct {
 	Connections int       // to it
 	Failures    int       // since it last answered
 	Since       time.Time // of State
-	Why         string    // of Down and Rejected; for the operator, escaped
+	Why         string    // of Down and Rejected, and what else is wrong; for the operator, escaped
 }
 
 // A State is that of a server.
@@ -274,6 +276,9 @@ func (f *Fleet) Health() []Health {
 	out := make([]Health, len(list))
 	for i, u := range list {
 		out[i] = u.health()
+		if out[i].Why == "" && u.Stray != nil {
+			out[i].Why = u.Stray()
+		}
 	}
 	return out
 }

@@ -37,7 +37,6 @@ var (
 	errUnapproved = answer{wire.CodeUnapproved, "pellucid: held until a person has looked at it"}
 	errUnrecorded = answer{wire.CodeUnrecorded, "pellucid: withheld: the decision about the result could not be recorded"}
 	errNoSampling = answer{wire.CodeNoSampling, mcpmsg.NoSampling}
-	errCannotAsk  = answer{wire.CodeNoMethod, "pellucid: the client cannot be asked"}
 	errNoMethod   = answer{wire.CodeNoMethod, "pellucid: method not found"}
 	errNoResource = answer{wire.CodeNoResource, "pellucid: no such resource"}
 )

@@ -40,6 +40,10 @@ func (r *relay) serverViolation(ctx context.Context, v *wire.Violation) error {
 			r.enqueue(answer{v.Code, "pellucid: " + v.Reason}.message(v.ID, nil))
 		}
 	}
+	if v.Told {
+		r.in.refuse("message", Dropped, finding.Violation)
+		return nil
+	}
 	r.refused("message", Dropped, finding.Violation, args...)
 	return nil
 }
@@ -143,7 +147,7 @@ func (r *relay) serverRequest(ctx context.Context, m *wire.Message) error {
 	}
 	if isQuestion(m.Method) && !r.canAsk(m) {
 		r.refused("request", Dropped, finding.Denied, "method", m.Method, "why", "the client has not declared the capability")
-		r.enqueue(errCannotAsk.message(m.ID, nil))
+		r.enqueue(errNoMethod.message(m.ID, nil))
 		return nil
 	}
 	a, refused := r.calls.ask(m.ID, m.Method, time.Now())

@@ -31,6 +31,7 @@ type Violation struct {
 	// Excerpt is the beginning of the input, escaped and cut, for the operator
 	// alone. Not in Error.
 	Excerpt string
+	Told    bool // the operator has heard of it, or of another one like it
 }
 
 // reasonTooLong is the Reason of what is longer than the limits allow.
