@@ -55,6 +55,12 @@ func outer(server, prefix, name string) (out string, plain bool) {
 	return out[:min(len(out), maxName-len(end))] + end, false
 }
 
+// NameOf returns the name that stands for a server's own where all servers are one, and whether that is
+// PREFIX_NAME.
+func NameOf(server, prefix, name string) (shown string, plain bool) {
+	return outer(server, prefixOf(&Server{Name: server, Prefix: prefix}), name)
+}
+
 // cut reports whether a name ends as one does whose end was replaced.
 func cut(s string) bool {
 	if len(s) <= digestSize || s[len(s)-digestSize-1] != '_' {
