@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -14,9 +15,11 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/mcp/era"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/logtest"
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
@@ -569,4 +572,96 @@ func TestUnionFlood(t *testing.T) {
 	}
 	close(release)
 	wg.Wait()
+}
+
+// decisions keeps what was decided.
+type decisions struct {
+	mu   sync.Mutex
+	list []gateway.Decision
+}
+
+// Record implements gateway.Sink.
+func (d *decisions) Record(x gateway.Decision) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.list = append(d.list, x)
+	return nil
+}
+
+// TestUnionNames: the client is shown names that the interfaces of models take, the server gets its own name, and so
+// does the record. A URI of two servers is told once.
+func TestUnionNames(t *testing.T) {
+	long := "synchronize_all_customer_data_across_multiple_systems_now"
+	eras(t, func(t *testing.T, era wire.Era, opt *mcp.ClientOptions) {
+		var log logtest.Buffer
+		var kept decisions
+		dial, _ := sdk(func() *mcp.Server {
+			s := toolServer("enterprise_database", "short", "a.b", "a_b", long)
+			s.AddPrompt(&mcp.Prompt{Name: "p/q"}, func(_ context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+				return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: r.Params.Name}}}}, nil
+			})
+			return s
+		})
+		big := Server{Name: "enterprise_database", Dial: dial, Config: func(string) gateway.Config {
+			c := config("enterprise_database")("")
+			c.Sink = &kept
+			return c
+		}}
+		f := fleetOf(t, Options{Translate: translate, Log: slog.New(slog.NewTextHandler(&log, nil))}, inside("alpha", "who"), big)
+		s := connect(t, opt, all(f, era))
+		ctx, stop := context.WithTimeout(context.Background(), patience)
+		defer stop()
+		for range 2 {
+			r, err := s.ListTools(ctx, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reached := map[string]bool{}
+			for _, tool := range r.Tools {
+				if !forModels.MatchString(tool.Name) {
+					t.Errorf("%q", tool.Name)
+				}
+				if text, err := tryCall(s, tool.Name, ""); err != nil || reached[text] {
+					t.Errorf("%s: %q, %v", tool.Name, text, err)
+				} else {
+					reached[text] = true
+				}
+			}
+			for _, name := range []string{"short", "a.b", "a_b", long} {
+				if !reached["enterprise_database/"+name+"/"] {
+					t.Errorf("%s is not reached: %v", name, reached)
+				}
+			}
+			prompts, err := s.ListPrompts(ctx, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range prompts.Prompts {
+				if !forModels.MatchString(p.Name) {
+					t.Errorf("%q", p.Name)
+				}
+				if got, err := s.GetPrompt(ctx, &mcp.GetPromptParams{Name: p.Name}); err != nil {
+					t.Error(err)
+				} else if text := got.Messages[0].Content.(*mcp.TextContent).Text; strings.Contains(p.Name, "p_q") && text != "p/q" {
+					t.Errorf("%s: %q", p.Name, text)
+				}
+			}
+			if _, err := s.ListResources(ctx, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		kept.mu.Lock()
+		defer kept.mu.Unlock()
+		recorded := map[string]bool{}
+		for _, d := range kept.list {
+			recorded[d.Tool] = true
+		}
+		if !recorded["a.b"] || !recorded[long] {
+			t.Errorf("recorded: %v", recorded)
+		}
+		const line = `level=WARN msg="a resource URI or template is listed by two servers: that of this one has another URI at /mcp" server=enterprise_database entry="\"mem://both\"" listed_as="\"mem://both#server=enterprise-database\""`
+		if said := log.String(); strings.Count(said, line) != 1 {
+			t.Errorf("log: %s", said)
+		}
+	})
 }
