@@ -26,14 +26,16 @@ func TestPaging(t *testing.T) {
 		}
 	}
 	var p paging
-	for range 3 { // read again, by two clients at a time
+	for range 3 { // read again
 		for i := range 1000 {
 			cursor, next := strconv.Itoa(i), strconv.Itoa(i+1)
 			if i == 0 {
 				cursor = ""
 			}
-			if page(&p, cursor, next) || page(&p, cursor, next) {
-				t.Fatalf("page %d is the last", i)
+			for range 2 { // by two clients at a time
+				if page(&p, cursor, next) {
+					t.Fatalf("page %d is the last", i)
+				}
 			}
 		}
 	}
