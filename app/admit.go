@@ -3,10 +3,10 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/admit"
 	"github.com/pellucid-mcp/pellucid/boundary/descriptions"
 	"github.com/pellucid-mcp/pellucid/boundary/reviewer"
@@ -55,7 +55,7 @@ func (b *boundary) setReview(r *rules.Rules, progress func(server string, s surf
 // connect opens connections to it.
 func (b *boundary) admission(s *rules.Server, called string, connect surface.Connect) admit.Config {
 	a := s.Admission
-	c := admit.Config{Name: s.Name, Called: called, Identity: identity(s), Transport: identityOf(s), Pin: pinnedAs(s), Flag: b.flag,
+	c := admit.Config{Name: s.Name, Called: called, Identity: identity(s), Transport: install.IdentityOf(s), Pin: install.PinnedAs(s), Flag: b.flag,
 		Settings: admit.Settings{Mode: a.Pins, HoldFirst: a.HoldFirst, Narrow: !a.Wide, RejectHidden: a.RejectHidden, HoldShadows: a.HoldShadows,
 			Descriptions: a.Descriptions != rules.IgnoreDescriptions, HoldDescriptions: a.Descriptions == rules.HoldDescriptions}}
 	c.Settings.Tolerates = strings.Fields(a.Tolerate)
@@ -70,13 +70,3 @@ func (b *boundary) admission(s *rules.Server, called string, connect surface.Con
 	}
 	return c
 }
-
-// identityOf is the identity of a configured server, pinnedAs what it is pinned under.
-func identityOf(s *rules.Server) string {
-	if s.Command != nil {
-		return surface.LocalIdentity(s.Command, s.Cwd)
-	}
-	return surface.URLIdentity(s.URL.Reveal())
-}
-
-func pinnedAs(s *rules.Server) string { return cmp.Or(s.Pin, identityOf(s)) }

@@ -214,7 +214,7 @@ func ServeConsole(ctx context.Context, p ConsolePlan) error {
 	}
 	defer func() { c.parts.records.Close() }()
 	var link error
-	err = listen.Serve(ctx, "--listen", cmp.Or(p.Listen, "127.0.0.1:0"), auth.Local(nil, nil, c), time.Second, func(addr string) {
+	err = listen.Serve(ctx, "--listen", cmp.Or(p.Listen, "127.0.0.1:0"), auth.Local(auth.LocalOptions{}, c), time.Second, func(addr string) {
 		var url string
 		if url, link = ConsoleLink(ctx, store, "http://"+addr, p.Person); link != nil {
 			return

@@ -16,8 +16,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/login"
 )
 
-// dialer is how a server is reached. What a process writes to its standard error is kept in
-// tail, and in the log at level debug.
+// dialer is how a server is reached. What a process writes to its standard error goes to the log,
+// and its end is kept in tail.
 // Requests to a URL carry the tokens of logins; called is what pellucid login calls the server.
 func dialer(s *rules.Server, tail *child.Tail, logins *login.Store, called string, log *slog.Logger) (fleet.Dialer, error) {
 	if s.Command != nil {
@@ -27,7 +27,12 @@ func dialer(s *rules.Server, tail *child.Tail, logins *login.Store, called strin
 		}
 		c.Stderr = func(line string) {
 			tail.Add(line)
-			log.Debug("server: " + line)
+			log.Info("server: " + line)
+		}
+		c.Stray = func(excerpt string) {
+			if tail.AddStray(excerpt) {
+				log.Warn("the server writes lines to its standard output that are not JSON-RPC: they are dropped; it should log to its standard error", "line", excerpt)
+			}
 		}
 		return fleet.Command(c), nil
 	}

@@ -55,7 +55,8 @@ func (b *Gateway) entrance(r *rules.Rules) (*entrance, error) {
 	if err != nil {
 		return nil, err
 	}
-	local := func(h http.Handler) http.Handler { return auth.Local(r.HTTP.Hosts, r.HTTP.Origins, h) }
+	names := auth.LocalOptions{Hosts: r.HTTP.Hosts, Origins: r.HTTP.Origins, Log: b.log, HostsSetting: "http.hosts", OriginsSetting: "http.origins"}
+	local := func(h http.Handler) http.Handler { return auth.Local(names, h) }
 	require := func(h http.Handler) http.Handler {
 		if g.who == nil {
 			return h

@@ -277,6 +277,7 @@ func (b *Gateway) server(s *rules.Server) (fleet.Server, error) {
 			words = &child.Tail{}
 			b.stderr[s.Name] = words
 		}
+		out.Stray = words.Stray
 		c := command(s)
 		out.Said = func() []string {
 			lines := words.Lines()

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/admit"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
@@ -119,7 +120,7 @@ func (b *Gateway) servers(w http.ResponseWriter, r *http.Request) {
 	for _, h := range b.fleet.Health() {
 		s := configured.Server(h.Name)
 		if s != nil && may(h.Name) {
-			out.Servers = append(out.Servers, serverStatus{h.Name, pinnedAs(s), h.State, h.Since.UTC(), h.Connections, h.Failures, h.Why, b.removedOf(h.Name)})
+			out.Servers = append(out.Servers, serverStatus{h.Name, install.PinnedAs(s), h.State, h.Since.UTC(), h.Connections, h.Failures, h.Why, b.removedOf(h.Name)})
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")

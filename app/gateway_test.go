@@ -325,14 +325,81 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// TestUpStderr: what a server writes to its standard error is no news while the server
-// works; of one that fails it is in the line that says so.
+// TestUpStderr: what a server writes to its standard error is logged, and of one that fails it
+// is in the line that says so too.
 func TestUpStderr(t *testing.T) {
 	g := apptest.Start(t, fmt.Sprintf("version: 1\nservers:\n  dies: {command: [%q], env: {%s: dying}}\n", os.Args[0], roleVariable), nil)
 	g.Eventually("the failure", func() bool { return strings.Contains(g.Log.String(), "could not be checked") })
 	said := g.Log.String()
-	if !regexp.MustCompile(`level=WARN msg="server could not be checked[^\n]* standard_error="\[no room left\]"`).MatchString(said) || strings.Contains(said, `"server: no room left"`) {
+	if !regexp.MustCompile(`level=WARN msg="server could not be checked[^\n]* standard_error="\[no room left\]"`).MatchString(said) || !strings.Contains(said, `level=INFO msg="server: no room left" server=dies`) {
 		t.Errorf("log: %s", said)
+	}
+}
+
+// TestUpPages: a page of one of http.origins can use the gateway, and read why it cannot; a refused page and a refused
+// name are logged with the setting.
+func TestUpPages(t *testing.T) {
+	const page, token = "https://app.example", "Wm2vT9qLx4Hc7Zr1Np6Kd3Bf8Gs5Jy0a"
+	tokens := filepath.Join(t.TempDir(), "tokens.json")
+	if err := os.WriteFile(tokens, []byte(`{"tokens":[{"principal":"alice","scopes":["mcp"],"token":"env:ALICE"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := apptest.Start(t, fmt.Sprintf("version: 1\nauth: {tokens: %q}\nhttp: {origins: [%q]}\nservers: {one: {url: %s}}\n", "file:"+tokens, page, apptest.Upstream(t, "one", nil)),
+		map[string]string{"ALICE": token})
+	ask := func(method, path, origin, host string, header ...string) *http.Response {
+		t.Helper()
+		req, err := http.NewRequest(method, g.Base+path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = host
+		req.Header.Set("Origin", origin)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		for i := 0; i < len(header); i += 2 {
+			req.Header.Set(header[i], header[i+1])
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp
+	}
+	for _, tt := range []struct {
+		method, path, token string
+		want                int
+	}{
+		{"POST", "/mcp", token, 200}, {"POST", "/mcp/one", token, 200}, {"POST", "/mcp/none", token, 404}, {"POST", "/mcp/one", "", 401},
+		{"GET", "/.well-known/oauth-protected-resource", "", 401}, {"PUT", "/mcp/one", token, 405},
+	} {
+		header := []string{}
+		if tt.token != "" {
+			header = append(header, "Authorization", "Bearer "+tt.token)
+		}
+		resp := ask(tt.method, tt.path, page, "", header...)
+		if resp.StatusCode != tt.want || resp.Header.Get("Access-Control-Allow-Origin") != page || !strings.Contains(resp.Header.Get("Access-Control-Expose-Headers"), "Mcp-Session-Id") {
+			t.Errorf("%s %s: %d %v", tt.method, tt.path, resp.StatusCode, resp.Header)
+		}
+	}
+	for _, path := range []string{"/mcp", "/mcp/one", "/.well-known/oauth-protected-resource"} {
+		resp := ask("OPTIONS", path, page, "", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization,mcp-session-id")
+		if resp.StatusCode != http.StatusNoContent || resp.Header.Get("Access-Control-Allow-Origin") != page {
+			t.Errorf("preflight of %s: %d %v", path, resp.StatusCode, resp.Header)
+		}
+	}
+	for _, origin := range []string{"https://evil.example", "null"} {
+		if resp := ask("OPTIONS", "/mcp", origin, "", "Access-Control-Request-Method", "POST"); resp.StatusCode != 403 || resp.Header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("preflight of %s: %d %v", origin, resp.StatusCode, resp.Header)
+		}
+	}
+	if resp := ask("POST", "/mcp", page, "rebound.example"); resp.StatusCode != 403 {
+		t.Errorf("another Host: %d", resp.StatusCode)
+	}
+	for _, line := range []string{`value="\"https://evil.example\"" allow_with=http.origins`, `value="\"null\"" allow_with=http.origins`, `value="\"rebound.example\"" allow_with=http.hosts`} {
+		if said := g.Log.String(); strings.Count(said, line) != 1 {
+			t.Errorf("no line %s, or several:\n%s", line, said)
+		}
 	}
 }
 

@@ -33,7 +33,8 @@ const groundGrace = time.Second
 
 // ListenAndServe serves until ctx ends. notice is told what there is to ask, and where.
 func (g *Ground) ListenAndServe(ctx context.Context, s GroundServing, notice io.Writer) error {
-	h := auth.Local(s.Hosts, s.Origins, g.Handler(s.Auth, s.Closed))
+	h := auth.Local(auth.LocalOptions{Hosts: s.Hosts, Origins: s.Origins, Log: g.log, HostsSetting: "--allow-host", OriginsSetting: "--allow-origin"},
+		g.Handler(s.Auth, s.Closed))
 	announce := func(addr string) { s.announce(notice, addr) }
 	if err := listen.Serve(ctx, "--http", s.Addr, h, groundGrace, announce, g.log); err != nil {
 		return fmt.Errorf("ground: %w", err)

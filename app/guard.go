@@ -219,7 +219,7 @@ func (g *Guard) ListenAndServe(ctx context.Context, stderr io.Writer) error {
 
 // handler answers clients. A ServeMux would redirect what is not spelled plainly.
 func (g *Guard) handler() http.Handler {
-	local := auth.Local(g.set.Hosts, nil, g.guard)
+	local := auth.Local(auth.LocalOptions{Hosts: g.set.Hosts, Log: g.log, HostsSetting: "--allow-host"}, g.guard)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && r.RequestURI == "/healthz" {
 			_, _ = io.WriteString(w, "ok\n") // the client has gone

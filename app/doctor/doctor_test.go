@@ -14,9 +14,11 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -304,5 +306,32 @@ func TestClassifiers(t *testing.T) {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
+	}
+}
+
+// TestNames: tools and prompts that have another name at /mcp than PREFIX_NAME are said.
+func TestNames(t *testing.T) {
+	machine(t)
+	db := install.Database(filepath.Join(t.TempDir(), "a.db"))
+	s, err := install.OpenPins(t.Context(), db, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	seen, err := surface.ParseDump([]byte(`{"initialize":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}},
+		"tools/list":[{"tools":[{"name":"a.b","inputSchema":{"type":"object"}},{"name":"plain","inputSchema":{"type":"object"}}]}],
+		"prompts/list":[{"prompts":[{"name":"p/q"}]}],"resources/list":[{"resources":[{"uri":"a:b.c","name":"r"}]}]}`), surface.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := surface.NewPins(s, nil).Pin(t.Context(), "stdio:7", "stdio:7", seen); err != nil {
+		t.Fatal(err)
+	}
+	text, r, _ := examine(t, Options{Config: configuration(t, "127.0.0.1:0", "servers:\n  my_db: {command: [x], pin: \"stdio:7\"}\n  other: {command: [y]}\n"), DB: db})
+	a, _ := fleet.NameOf("my_db", "", "a.b")
+	p, _ := fleet.NameOf("my_db", "", "p/q")
+	holds(t, "names", text, r, true, `ok       names      "my_db": in the names at /mcp, "a.b" is `+a+`, "p/q" is `+p+"\n")
+	if strings.Contains(text, "plain") || strings.Count(text, "names   ") != 1 {
+		t.Errorf("%s", text)
 	}
 }

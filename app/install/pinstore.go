@@ -3,6 +3,7 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/pinfile"
 	"github.com/pellucid-mcp/pellucid/boundary/pinview"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -75,6 +77,17 @@ type PinPlaces struct {
 	Db    Database
 	Files bool // only those in files of the state directory
 }
+
+// IdentityOf is the identity of a configured server.
+func IdentityOf(s *rules.Server) string {
+	if s.Command != nil {
+		return surface.LocalIdentity(s.Command, s.Cwd)
+	}
+	return surface.URLIdentity(s.URL.Reveal())
+}
+
+// PinnedAs is what a configured server is pinned under.
+func PinnedAs(s *rules.Server) string { return cmp.Or(s.Pin, IdentityOf(s)) }
 
 // errNoPins: nothing was ever pinned.
 var ErrNoPins = errors.New("pins: there are none yet: nothing was ever pinned")

@@ -273,8 +273,11 @@ func (s *Server) removed(seen *surface.Surface) {
 	s.a.log.Warn("parts of a server's definitions are changed before a model sees them", "server", s.config().Name, "changed", told, "more", len(removals)-len(told))
 }
 
-// misshapen logs the entries of lists that no client sees for their form.
+// misshapen logs the entries of lists that no client sees for their form, and lists without an end.
 func (s *Server) misshapen(seen *surface.Surface) {
+	if looped := seen.Looped(); len(looped) > 0 {
+		s.a.log.Warn("a cursor of a server's list was there before: the list ends there", "server", s.config().Name, "lists", looped)
+	}
 	list := seen.LeftOut()
 	if len(list) == 0 {
 		return

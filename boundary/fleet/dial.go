@@ -54,7 +54,7 @@ func Start(c child.Command) (*Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines := wire.NewLines(proc.Stdout, proc.Stdin, wire.LinesOptions{Limits: ServerLimits})
+	lines := wire.NewLines(proc.Stdout, proc.Stdin, wire.LinesOptions{Limits: ServerLimits, Stray: c.Stray})
 	return &Child{Conn: lines, proc: proc, gone: make(chan struct{})}, nil
 }
 

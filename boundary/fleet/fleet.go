@@ -39,6 +39,8 @@ type Server struct {
 	// Said is the end of what its processes wrote to their standard error, for the log when
 	// the server has failed; nil: unknown.
 	Said func() []string
+	// Stray says what lines its processes wrote to their standard output that were no messages; "": none. It may be nil.
+	Stray func() string
 
 	// Config says how its messages are treated, for a session that begins now.
 	Config func(principal string) gateway.Config
@@ -93,6 +95,7 @@ type Fleet struct {
 	mu     sync.Mutex
 	list   []*upstream     // in the order of the configuration
 	unions map[*union]bool // that are told when it changes
+	warned map[string]bool // see warnOnce
 	ended  bool
 	work   sync.WaitGroup
 }
@@ -121,7 +124,7 @@ func New(opt Options) *Fleet {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	f := &Fleet{opt: opt, log: opt.Log, pool: newPool(&opt), unions: map[*union]bool{}}
+	f := &Fleet{opt: opt, log: opt.Log, pool: newPool(&opt), unions: map[*union]bool{}, warned: map[string]bool{}}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	return f
 }
@@ -132,14 +135,15 @@ func validName(s string) bool {
 		return false
 	}
 	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		case c == '.', c == '_', c == '-':
-		default:
+		if !isNameByte(s[i]) {
 			return false
 		}
 	}
 	return true
+}
+
+func isNameByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("._-", c) >= 0
 }
 
 // Set says which servers there are from now on. Sessions of those that are no
@@ -252,7 +256,7 @@ type Health struct {
 	Connections int       // to it
 	Failures    int       // since it last answered
 	Since       time.Time // of State
-	Why         string    // of Down and Rejected; for the operator, escaped
+	Why         string    // of Down and Rejected, and what else is wrong; for the operator, escaped
 }
 
 // A State is that of a server.
@@ -273,6 +277,9 @@ func (f *Fleet) Health() []Health {
 	out := make([]Health, len(list))
 	for i, u := range list {
 		out[i] = u.health()
+		if out[i].Why == "" && u.Stray != nil {
+			out[i].Why = u.Stray()
+		}
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -27,7 +28,7 @@ const (
 	// maxList bounds the bytes of one page, so that it fits into a message.
 	maxList = 30 << 20
 	// maxPages bounds what is fetched without a client that asked for it.
-	maxPages = 100
+	maxPages = 2_000
 )
 
 // list answers with a page that is made of one page of each server that has more.
@@ -252,35 +253,71 @@ func (m *member) name() string {
 // entry appends one entry of a server's list as the client gets it. It reports false, and what it has appended
 // is void, if the entry cannot be told from another server's.
 func (u *union) entry(dst []byte, method string, p *part, v strictjson.Value) ([]byte, bool) {
+	at := v.Get("name")
+	switch method {
+	case mcpmsg.ListResources:
+		at = v.Get("uri")
+	case mcpmsg.ListTemplates:
+		at = v.Get("uriTemplate")
+	case mcpmsg.ListTasks:
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.places.task(p.m, v.Get("taskId").Text())
+		return append(dst, v.Raw()...), true
+	}
+	own := at.Text()
+	shown := u.shown(method, p, own)
+	isName := method == mcpmsg.ListTools || method == mcpmsg.ListPrompts
+	switch {
+	case shown == "" || isName && at.Kind() != '"':
+		u.f.warnOnce("what a server lists cannot be told from another entry at /mcp: it is left out there", p.name, method, own, "")
+		return dst, false
+	case !isName && shown != own:
+		u.f.warnOnce("a resource URI or template is listed by two servers: that of this one has another URI at /mcp", p.name, method, own, shown)
+	case shown == own:
+		return append(dst, v.Raw()...), true
+	}
+	var e strictjson.Edits
+	e.ReplaceText(at, shown)
+	return e.Apply(dst, v), true
+}
+
+// shown is how the client sees the name or URI of an entry; "" if that stands for another entry.
+func (u *union) shown(method string, p *part, own string) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	table := p.m.tools
 	switch method {
+	case mcpmsg.ListResources:
+		return u.places.claim(p.m, own)
+	case mcpmsg.ListTemplates:
+		return u.places.claimTemplate(p.m, own)
 	case mcpmsg.ListPrompts:
 		table = p.m.prompts
-	case mcpmsg.ListTools:
-	case mcpmsg.ListResources:
-		if !u.places.claim(p.m, v.Get("uri").Text()) {
-			return dst, false
-		}
-		return append(dst, v.Raw()...), true
-	case mcpmsg.ListTemplates:
-		if !u.places.claimTemplate(p.m, v.Get("uriTemplate").Text()) {
-			return dst, false
-		}
-		return append(dst, v.Raw()...), true
-	default:
-		u.places.task(p.m, v.Get("taskId").Text())
-		return append(dst, v.Raw()...), true
 	}
-	name := v.Get("name")
-	out, ok := table.add(p.name, p.prefix, name.Text())
-	if !ok || name.Kind() != '"' {
-		return dst, false
+	out, _ := table.add(p.name, p.prefix, own)
+	return out
+}
+
+// maxWarned bounds the lines of warnOnce in the life of a Fleet.
+const maxWarned = 256
+
+// warnOnce tells the operator of an entry of a list, once, however often it is listed.
+func (f *Fleet) warnOnce(text, server, method, entry, listed string) {
+	entry = finding.Quote(entry)
+	key := server + " " + method + " " + entry
+	f.mu.Lock()
+	told := f.warned[key] || len(f.warned) >= maxWarned
+	f.warned[key] = true
+	f.mu.Unlock()
+	if told {
+		return
 	}
-	var e strictjson.Edits
-	e.ReplaceText(name, out)
-	return e.Apply(dst, v), true
+	args := []any{"server", server, "entry", entry}
+	if listed != "" {
+		args = append(args, "listed_as", finding.Quote(listed))
+	}
+	f.log.Warn(text, args...)
 }
 
 // fetchAll fetches everything that one member has of a kind, as far as it can be had.

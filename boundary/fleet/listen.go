@@ -19,6 +19,7 @@ type listen struct {
 	flags map[string]bool // members of the filter, by name
 	meta  []byte          // raw
 	uris  map[*member][]string
+	shown map[resource]string // how the client sees them
 }
 
 // filters are the members of a filter, by the notification that they ask for.
@@ -43,7 +44,7 @@ func (l *listen) notice(method string) *wire.Message {
 // listen begins a subscription. It is acknowledged at once, since lists change here
 // also when servers come and go, and then passed on to every server.
 func (u *union) listen(t *turn, m *wire.Message) error {
-	l := &listen{t: t, flags: map[string]bool{}, meta: metaOf(m), uris: map[*member][]string{}}
+	l := &listen{t: t, flags: map[string]bool{}, meta: metaOf(m), uris: map[*member][]string{}, shown: map[resource]string{}}
 	filter := m.Params.Get("notifications")
 	for _, name := range filters {
 		l.flags[name], _ = filter.Get(name).Bool()
@@ -57,8 +58,8 @@ func (u *union) listen(t *turn, m *wire.Message) error {
 	m.Release()
 	var granted []string
 	for _, uri := range uris {
-		if mem := u.owner(t.ctx, uri, l.meta); mem != nil {
-			l.uris[mem] = append(l.uris[mem], uri)
+		if of := u.owner(t.ctx, uri, l.meta); of.m != nil {
+			l.uris[of.m], l.shown[of] = append(l.uris[of.m], of.uri), uri
 			granted = append(granted, uri)
 		}
 	}
@@ -185,6 +186,13 @@ func (r *run) subscribed(m *wire.Message, sub strictjson.Value) error {
 		return nil
 	}
 	readdress(m, sub, e.turn.shown)
+	if uri := m.Params.Get("uri"); m.Method == mcpmsg.ResourceUpdated {
+		var edits strictjson.Edits
+		if shown := e.listen.shown[resource{r.m, uri.Text()}]; shown != "" && shown != uri.Text() {
+			edits.ReplaceText(uri, shown)
+		}
+		_ = m.Edit(&edits) // a quoted string is strict JSON
+	}
 	m.Related = e.turn.id
 	return u.toClient(m)
 }

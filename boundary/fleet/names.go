@@ -13,37 +13,52 @@ import (
 // Where all servers are one, a name is PREFIX_NAME. A prefix has no underscore, so
 // that the first one ends it, and a name says whose it is without a table.
 //
-// A name that would be too long, or that looks as if it had been cut already, has
-// its end replaced by the digest of server and name. Which name stands for which
+// The interfaces of models take 1 to 64 of A-Z a-z 0-9 _ - for the name of a tool. A
+// name that is too long, has other characters, or looks as if it had been cut already
+// has its end replaced by the digest of server and name. Which name stands for which
 // does not depend on what other servers there are.
 
 const (
-	maxName    = 128 // bytes of a prefixed name
-	digestSize = 8   // hexadecimal digits
+	maxName    = 64 // bytes of a prefixed name
+	maxPrefix  = 40 // bytes of a prefix, which leaves room for some of the name
+	digestSize = 8  // hexadecimal digits
 	maxNames   = 10_000
 )
 
 // prefixOf is the prefix of the server's names, without the underscore behind it.
-// What other characters a name may have besides letters and digits, not every
-// model's interface takes in the name of a tool.
 func prefixOf(s *Server) string {
-	return strings.NewReplacer("_", "-", ".", "-").Replace(cmp.Or(s.Prefix, s.Name))
+	prefix := strings.NewReplacer("_", "-", ".", "-").Replace(cmp.Or(s.Prefix, s.Name))
+	if len(prefix) > maxPrefix {
+		prefix = prefix[:maxPrefix-digestSize-1] + "-" + digest(prefix)
+	}
+	return prefix
+}
+
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:digestSize/2])
 }
 
 // outer is the name that stands for a server's own. plain means that the own name
 // can be read off it.
 func outer(server, prefix, name string) (out string, plain bool) {
-	out = prefix + "_" + name
-	if len(out) <= maxName && !cut(out) {
+	out = prefix + "_" + strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf && isNameByte(byte(r)) && r != '.' {
+			return r
+		}
+		return '_'
+	}, name)
+	if out == prefix+"_"+name && len(out) <= maxName && !cut(out) {
 		return out, true
 	}
-	sum := sha256.Sum256([]byte(server + "\x00" + name))
-	end := "_" + hex.EncodeToString(sum[:digestSize/2])
-	keep := min(len(out), maxName-len(end))
-	for keep > 0 && keep < len(out) && !utf8.RuneStart(out[keep]) {
-		keep--
-	}
-	return out[:keep] + end, false
+	end := "_" + digest(server+"\x00"+name)
+	return out[:min(len(out), maxName-len(end))] + end, false
+}
+
+// NameOf returns the name that stands for a server's own where all servers are one, and whether that is
+// PREFIX_NAME.
+func NameOf(server, prefix, name string) (shown string, plain bool) {
+	return outer(server, prefixOf(&Server{Name: server, Prefix: prefix}), name)
 }
 
 // cut reports whether a name ends as one does whose end was replaced.
@@ -86,7 +101,7 @@ func (n names) inner(prefix, out string) (name string, known bool) {
 	if !ok {
 		return "", false
 	}
-	if !cut(out) && len(out) <= maxName {
+	if !cut(out) {
 		return rest, true
 	}
 	name, known = n[out]

@@ -3,27 +3,41 @@
 package fleet
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
 
 // places says which server a URI or task belongs to: the first in the order of the
 // configuration that lists it, or the first that named it. The answer does not change
-// while the session lasts, so that no server can take over a URI of another.
+// while the session lasts, so that no server can take over a URI of another. A URI that
+// another server lists already is shown with a mark behind it.
 type places struct {
-	uris      map[string]*member // listed
-	mentioned map[string]*member // in results: worth less than a list or template
+	uris      map[string]resource // listed, as the client sees them
+	mentioned map[string]*member  // in results: worth less than a list or template
 	templates []template
 	tasks     map[string]*member
-	watched   map[string]*member // legacy subscriptions
+	watched   map[string]resource // legacy subscriptions, as the client sees them
 }
 
-// template is a URI template, told apart by what stands before its first variable.
-type template struct {
-	m       *member
-	whole   string
-	literal string
+// resource is a URI of a server, as the server spells it.
+type resource struct {
+	m   *member
+	uri string
 }
+
+// template is a URI template, told apart by what stands before its first variable, and by its mark.
+type template struct {
+	resource
+	literal string
+	mark    string // behind it and each URI made of it
+}
+
+func (t *template) shown() string { return t.uri + t.mark }
+
+// mark stands behind a URI of the member that is another's too. A fragment is no part of what a
+// URI names, and the scheme stays.
+func (m *member) mark() string { return "#server=" + m.prefix }
 
 const (
 	maxPlaces    = 50_000
@@ -32,30 +46,40 @@ const (
 )
 
 func newPlaces() places {
-	return places{uris: map[string]*member{}, mentioned: map[string]*member{}, tasks: map[string]*member{}, watched: map[string]*member{}}
+	return places{uris: map[string]resource{}, mentioned: map[string]*member{}, tasks: map[string]*member{}, watched: map[string]resource{}}
 }
 
-// claim notes that a member has listed uri; false if it is another's.
-func (p *places) claim(m *member, uri string) bool {
-	if owner := p.uris[uri]; owner != nil {
-		return owner == m
+// claim notes that a member has listed uri, and returns how the client sees it; "" if that is another's.
+func (p *places) claim(m *member, uri string) string {
+	for _, shown := range [...]string{uri, uri + m.mark()} {
+		of, taken := p.uris[shown]
+		if taken && of.m != m {
+			continue
+		}
+		if !taken && len(p.uris) < maxPlaces && len(uri) <= maxURI {
+			p.uris[strings.Clone(shown)] = resource{m, strings.Clone(uri)}
+		}
+		return shown
 	}
-	if len(p.uris) < maxPlaces && len(uri) <= maxURI {
-		p.uris[strings.Clone(uri)] = m
-	}
-	return true
+	return ""
 }
 
-func (p *places) claimTemplate(m *member, whole string) bool {
-	if i := slices.IndexFunc(p.templates, func(t template) bool { return t.whole == whole }); i >= 0 {
-		return p.templates[i].m == m
+// claimTemplate is claim of a URI template.
+func (p *places) claimTemplate(m *member, whole string) string {
+	for _, mark := range [...]string{"", m.mark()} {
+		shown := whole + mark
+		i := slices.IndexFunc(p.templates, func(t template) bool { return t.shown() == shown })
+		if i >= 0 && p.templates[i].m != m {
+			continue
+		}
+		if i < 0 && len(p.templates) < maxTemplates && len(whole) <= maxURI {
+			whole = strings.Clone(whole)
+			literal, _, _ := strings.Cut(whole, "{")
+			p.templates = append(p.templates, template{resource{m, whole}, literal, mark})
+		}
+		return shown
 	}
-	if len(p.templates) < maxTemplates && len(whole) <= maxURI {
-		whole = strings.Clone(whole)
-		literal, _, _ := strings.Cut(whole, "{")
-		p.templates = append(p.templates, template{m, whole, literal})
-	}
-	return true
+	return ""
 }
 
 func (p *places) task(m *member, id string) {
@@ -64,34 +88,35 @@ func (p *places) task(m *member, id string) {
 	}
 }
 
-// owner is whose uri is, by what has been listed; nil if that is not known.
-func (p *places) owner(uri string) *member {
-	if m := p.uris[uri]; m != nil {
-		return m
+// owner is whose uri is, by what has been listed; without a member if that is not known.
+func (p *places) owner(uri string) resource {
+	if of, listed := p.uris[uri]; listed {
+		return of
 	}
-	best := template{}
+	best, length := resource{}, 0
 	for _, t := range p.templates {
-		if t.whole == uri {
-			return t.m
+		if t.shown() == uri {
+			return t.resource
 		}
-		if len(t.literal) > len(best.literal) && strings.HasPrefix(uri, t.literal) {
-			best = t
+		own, marked := strings.CutSuffix(uri, t.mark)
+		if n := len(t.literal) + len(t.mark); marked && t.literal != "" && n > length && strings.HasPrefix(own, t.literal) {
+			best, length = resource{t.m, own}, n
 		}
 	}
 	if best.m != nil {
-		return best.m
+		return best
 	}
-	return p.mentioned[uri]
+	return resource{p.mentioned[uri], uri}
 }
 
 // keep forgets what belongs to members that are no more.
 func (p *places) keep(members []*member) {
-	for _, table := range []map[string]*member{p.uris, p.mentioned, p.tasks, p.watched} {
-		for key, m := range table {
-			if !slices.Contains(members, m) {
-				delete(table, key)
-			}
-		}
+	gone := func(m *member) bool { return !slices.Contains(members, m) }
+	for _, table := range []map[string]*member{p.mentioned, p.tasks} {
+		maps.DeleteFunc(table, func(_ string, m *member) bool { return gone(m) })
 	}
-	p.templates = slices.DeleteFunc(p.templates, func(t template) bool { return !slices.Contains(members, t.m) })
+	for _, table := range []map[string]resource{p.uris, p.watched} {
+		maps.DeleteFunc(table, func(_ string, of resource) bool { return gone(of.m) })
+	}
+	p.templates = slices.DeleteFunc(p.templates, func(t template) bool { return gone(t.m) })
 }

@@ -116,6 +116,7 @@ func toolServer(name string, tools ...string) *mcp.Server {
 	s.AddResource(&mcp.Resource{URI: "mem://" + name + "/one", Name: "one"}, read)
 	s.AddResource(&mcp.Resource{URI: "mem://both", Name: "both"}, read)
 	s.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: "tpl://" + name + "/{x}", Name: "tpl"}, read)
+	s.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: "same://{x}/y", Name: "same"}, read)
 	return s
 }
 

@@ -92,10 +92,12 @@ func (m *member) inner(method, out string) (string, bool) {
 	return table.inner(m.prefix, out)
 }
 
-// renamed forwards a request with the server's own name in the place of ours. It owns m.
+// renamed forwards a request with the server's own name or URI in the place of ours. It owns m.
 func (u *union) renamed(t *turn, mem *member, m *wire.Message, at strictjson.Value, name string) error {
 	var e strictjson.Edits
-	e.ReplaceText(at, name)
+	if at.Text() != name {
+		e.ReplaceText(at, name)
+	}
 	if m.Edit(&e) != nil { // never: a quoted string is strict JSON
 		m.Release()
 		return u.refuse(t, wire.CodeParams, textNoTool)
@@ -144,8 +146,8 @@ func (u *union) byURI(t *turn, m *wire.Message) error {
 		m.Release()
 		return u.refuse(t, wire.CodeHeaderMismatch, textMismatch)
 	}
-	mem := u.owner(t.ctx, uri, metaOf(m))
-	if mem == nil {
+	of := u.owner(t.ctx, uri, metaOf(m))
+	if of.m == nil {
 		m.Release()
 		return u.refuse(t, u.codeNoResource(), textNoURI)
 	}
@@ -153,13 +155,16 @@ func (u *union) byURI(t *turn, m *wire.Message) error {
 	switch t.method {
 	case mcpmsg.Subscribe:
 		if len(u.places.watched) < maxWatched {
-			u.places.watched[uri] = mem
+			u.places.watched[uri] = of
 		}
 	case mcpmsg.Unsubscribe:
 		delete(u.places.watched, uri)
 	}
 	u.mu.Unlock()
-	return u.forward(t, mem, m)
+	if t.method == mcpmsg.ReadResource {
+		m.Claim = claimed(m.Claim, of.uri)
+	}
+	return u.renamed(t, of.m, m, m.Params.Get("uri"), of.uri)
 }
 
 // codeNoResource is the code that the revision has for this.
@@ -170,23 +175,29 @@ func (u *union) codeNoResource() int {
 	return wire.CodeNoResource
 }
 
-func (u *union) watches(uri string, m *member) bool {
+// watches returns how the client, which has subscribed to it, sees a URI of the member; "" if it has not.
+func (u *union) watches(m *member, uri string) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.places.watched[uri] == m
+	for _, shown := range [...]string{uri, uri + m.mark()} {
+		if u.places.watched[shown] == (resource{m, uri}) {
+			return shown
+		}
+	}
+	return ""
 }
 
-// owner returns the server that a URI or URI template belongs to; nil if no server has
-// listed it. A URI that is not listed belongs to the only server with resources, if just
-// one has any.
-func (u *union) owner(ctx context.Context, uri string, meta []byte) *member {
-	look := func() *member {
+// owner returns the server that a URI or URI template belongs to, and how it spells it; without a
+// member if no server has listed it. A URI that is not listed belongs to the only server with
+// resources, if just one has any.
+func (u *union) owner(ctx context.Context, uri string, meta []byte) resource {
+	look := func() resource {
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		return u.places.owner(uri)
 	}
-	if m := look(); m != nil {
-		return m
+	if of := look(); of.m != nil {
+		return of
 	}
 	methods := [...]string{mcpmsg.ListTemplates, mcpmsg.ListResources}
 	parts := u.gather(ctx, u.all(), u.f.opt.patience, func(ctx context.Context, p *part) {
@@ -202,8 +213,8 @@ func (u *union) owner(ctx context.Context, uri string, meta []byte) *member {
 			u.learnPages(&parts[i], method, parts[i].pages[k])
 		}
 	}
-	if m := look(); m != nil {
-		return m
+	if of := look(); of.m != nil {
+		return of
 	}
 	var only *member
 	for _, p := range parts {
@@ -211,11 +222,11 @@ func (u *union) owner(ctx context.Context, uri string, meta []byte) *member {
 			continue
 		}
 		if only != nil {
-			return nil
+			return resource{}
 		}
 		only = p.m
 	}
-	return only
+	return resource{only, uri}
 }
 
 // complete gives a request to the server whose prompt or template it is about. It owns m.
@@ -240,8 +251,8 @@ func (u *union) complete(t *turn, m *wire.Message) error {
 			return u.renamed(t, mem, m, name, inner)
 		}
 	case "ref/resource":
-		if mem := u.owner(t.ctx, ref.Get("uri").Text(), metaOf(m)); mem != nil {
-			return u.forward(t, mem, m)
+		if of := u.owner(t.ctx, clone(ref.Get("uri").Text()), metaOf(m)); of.m != nil {
+			return u.renamed(t, of.m, m, ref.Get("uri"), of.uri)
 		}
 	}
 	m.Release()

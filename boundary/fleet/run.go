@@ -340,8 +340,13 @@ func (r *run) notification(m *wire.Message) error {
 			return nil
 		}
 	case mcpmsg.ResourceUpdated:
-		if !u.watches(m.Params.Get("uri").Text(), r.m) {
+		uri := m.Params.Get("uri")
+		shown := u.watches(r.m, uri.Text())
+		if shown == "" {
 			return nil
+		}
+		if shown != uri.Text() {
+			edits.ReplaceText(uri, shown)
 		}
 	case mcpmsg.LogMessage:
 		r.sign(&edits, m.Params)

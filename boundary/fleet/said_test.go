@@ -36,3 +36,18 @@ func TestSaid(t *testing.T) {
 		t.Errorf("said %q", got)
 	}
 }
+
+// TestStray: what a server writes to its standard output beside messages is why something is wrong with it, also while
+// it works.
+func TestStray(t *testing.T) {
+	a := inside("a", "who")
+	a.Stray = func() string { return "it writes lines" }
+	f := fleetOf(t, Options{}, a, inside("b", "who"))
+	if h := f.Health(); h[0].Why != "it writes lines" || h[1].Why != "" {
+		t.Errorf("%+v", h)
+	}
+	f.get("a").failed(errors.New("it ended"))
+	if h := f.Health(); h[0].Why != "it ended" {
+		t.Errorf("%+v", h)
+	}
+}

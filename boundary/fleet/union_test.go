@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/mcp/era"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/logtest"
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
@@ -225,14 +227,16 @@ func testPrompts(t *testing.T, ctx context.Context, s *mcp.ClientSession) {
 func testResources(t *testing.T, ctx context.Context, s *mcp.ClientSession) {
 	for uri, owner := range map[string]string{
 		"mem://alpha/one": "alpha", "mem://beta_2/one": "beta_2", "mem://both": "alpha",
-		"tpl://beta_2/z": "beta_2", "tpl://alpha/z": "alpha",
+		"tpl://beta_2/z": "beta_2", "tpl://alpha/z": "alpha", "mem://both#server=beta-2": "beta_2",
+		"same://x/y": "alpha", "same://x/y#server=beta-2": "beta_2",
 	} {
 		r, err := s.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
 		if err != nil {
 			t.Errorf("%s: %v", uri, err)
 			continue
 		}
-		if got := r.Contents[0].Text; got != owner+" has "+uri {
+		own, _, _ := strings.Cut(uri, "#")
+		if got := r.Contents[0].Text; got != owner+" has "+own {
 			t.Errorf("%s: %q", uri, got)
 		}
 	}
@@ -243,8 +247,25 @@ func testResources(t *testing.T, ctx context.Context, s *mcp.ClientSession) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Resources) != 3 || r.Meta["dev.pellucid/leftOut"] != 1.0 {
+	if len(r.Resources) != 4 || r.Meta["dev.pellucid/leftOut"] != nil {
 		t.Errorf("%d resources, %v", len(r.Resources), r.Meta)
+	}
+	templates, err := s.ListResourceTemplates(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, tpl := range templates.ResourceTemplates {
+		list = append(list, tpl.URITemplate)
+	}
+	slices.Sort(list)
+	if want := []string{"same://{x}/y", "same://{x}/y#server=beta-2", "tpl://alpha/{x}", "tpl://beta_2/{x}"}; !slices.Equal(list, want) {
+		t.Errorf("%q", list)
+	}
+	c, err := s.Complete(ctx, &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/resource", URI: "same://{x}/y#server=beta-2"},
+		Argument: mcp.CompleteParamsArgument{Name: "x", Value: "y"}})
+	if err != nil || c.Completion.Values[0] != "beta_2:same://{x}/y" {
+		t.Errorf("completion: %v, %v", c, err)
 	}
 }
 
@@ -512,12 +533,12 @@ func TestUnionUpdates(t *testing.T) {
 		s := connect(t, opt, all(f, era))
 		ctx, stop := context.WithTimeout(context.Background(), patience)
 		defer stop()
-		for _, uri := range []string{"mem://beta/one", "mem://both", "tpl://beta/z"} { // the second is alpha's
+		for _, uri := range []string{"mem://beta/one", "mem://both", "mem://both#server=beta", "tpl://beta/z"} { // the second is alpha's
 			if err := s.Subscribe(ctx, &mcp.SubscribeParams{URI: uri}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		heard := map[string]bool{}
+		heard, marked := map[string]bool{}, false
 		// says has a server repeat that resources have changed, since a subscription may come
 		// later. It ends when the client has heard of the last one twice: what the server said
 		// between them would have come.
@@ -536,6 +557,7 @@ func TestUnionUpdates(t *testing.T) {
 					if uri == last {
 						n++
 					}
+					marked = marked || uri == "mem://both#server=beta"
 					if !heard[uri] {
 						t.Errorf("%q came, which its server has not said", uri)
 					}
@@ -545,9 +567,13 @@ func TestUnionUpdates(t *testing.T) {
 				}
 			}
 		}
+		heard["mem://both#server=beta"] = true // as the client sees beta's
 		says(beta, "mem://both", "mem://alpha/one", "mem://beta/one")
 		says(alpha, "tpl://beta/z", "mem://alpha/one", "mem://both")
 		says(beta, "tpl://beta/z")
+		if !marked {
+			t.Error("no update of the resource of beta that alpha has too")
+		}
 	})
 }
 
@@ -592,4 +618,96 @@ func TestUnionFlood(t *testing.T) {
 	}
 	close(release)
 	wg.Wait()
+}
+
+// decisions keeps what was decided.
+type decisions struct {
+	mu   sync.Mutex
+	list []gateway.Decision
+}
+
+// Record implements gateway.Sink.
+func (d *decisions) Record(x gateway.Decision) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.list = append(d.list, x)
+	return nil
+}
+
+// TestUnionNames: the client is shown names that the interfaces of models take, the server gets its own name, and so
+// does the record. A URI of two servers is told once.
+func TestUnionNames(t *testing.T) {
+	long := "synchronize_all_customer_data_across_multiple_systems_now"
+	eras(t, func(t *testing.T, era wire.Era, opt *mcp.ClientOptions) {
+		var log logtest.Buffer
+		var kept decisions
+		dial, _ := sdk(func() *mcp.Server {
+			s := toolServer("enterprise_database", "short", "a.b", "a_b", long)
+			s.AddPrompt(&mcp.Prompt{Name: "p/q"}, func(_ context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+				return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: r.Params.Name}}}}, nil
+			})
+			return s
+		})
+		big := Server{Name: "enterprise_database", Dial: dial, Config: func(string) gateway.Config {
+			c := config("enterprise_database")("")
+			c.Sink = &kept
+			return c
+		}}
+		f := fleetOf(t, Options{Translate: translate, Log: slog.New(slog.NewTextHandler(&log, nil))}, inside("alpha", "who"), big)
+		s := connect(t, opt, all(f, era))
+		ctx, stop := context.WithTimeout(context.Background(), patience)
+		defer stop()
+		for range 2 {
+			r, err := s.ListTools(ctx, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reached := map[string]bool{}
+			for _, tool := range r.Tools {
+				if !forModels.MatchString(tool.Name) {
+					t.Errorf("%q", tool.Name)
+				}
+				if text, err := tryCall(s, tool.Name, ""); err != nil || reached[text] {
+					t.Errorf("%s: %q, %v", tool.Name, text, err)
+				} else {
+					reached[text] = true
+				}
+			}
+			for _, name := range []string{"short", "a.b", "a_b", long} {
+				if !reached["enterprise_database/"+name+"/"] {
+					t.Errorf("%s is not reached: %v", name, reached)
+				}
+			}
+			prompts, err := s.ListPrompts(ctx, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range prompts.Prompts {
+				if !forModels.MatchString(p.Name) {
+					t.Errorf("%q", p.Name)
+				}
+				if got, err := s.GetPrompt(ctx, &mcp.GetPromptParams{Name: p.Name}); err != nil {
+					t.Error(err)
+				} else if text := got.Messages[0].Content.(*mcp.TextContent).Text; strings.Contains(p.Name, "p_q") && text != "p/q" {
+					t.Errorf("%s: %q", p.Name, text)
+				}
+			}
+			if _, err := s.ListResources(ctx, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		kept.mu.Lock()
+		defer kept.mu.Unlock()
+		recorded := map[string]bool{}
+		for _, d := range kept.list {
+			recorded[d.Tool] = true
+		}
+		if !recorded["a.b"] || !recorded[long] {
+			t.Errorf("recorded: %v", recorded)
+		}
+		const line = `level=WARN msg="a resource URI or template is listed by two servers: that of this one has another URI at /mcp" server=enterprise_database entry="\"mem://both\"" listed_as="\"mem://both#server=enterprise-database\""`
+		if said := log.String(); strings.Count(said, line) != 1 {
+			t.Errorf("log: %s", said)
+		}
+	})
 }

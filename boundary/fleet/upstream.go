@@ -179,7 +179,7 @@ func (u *upstream) lost(err error, retry time.Duration) {
 }
 
 // gone is what the log says of a server that has failed: why, and the end of what its processes
-// wrote to their standard error, which otherwise is logged at the level debug only.
+// wrote to their standard error.
 func (u *upstream) gone(err error) []any {
 	args := []any{"why", why(err)}
 	if u.Said == nil {

@@ -46,6 +46,8 @@ type call struct {
 
 	revision string      // that the request names; "": that of the session
 	over     atomic.Bool // nobody waits for the answer any more
+	level    int         // from which on its client wants log messages, by place in mcpmsg.Levels; -1: none
+	can      mcpmsg.Abilities
 	born     time.Time
 
 	// Guarded by the lock of calls while the call is under way; not changed once it is not, but for next.
@@ -102,6 +104,7 @@ type calls struct {
 	up        map[int64]*call
 	byID      map[wire.ID]*call
 	byToken   map[string]*call
+	ofTasks   map[string]*call // by token: answered with a task, whose progress is told by it
 	down      map[int64]*ask
 	askedBy   map[wire.ID]*ask
 
@@ -122,7 +125,7 @@ type rest struct {
 }
 
 func newCalls(limit int) *calls {
-	return &calls{limit: limit, up: map[int64]*call{}, byID: map[wire.ID]*call{}, byToken: map[string]*call{},
+	return &calls{limit: limit, up: map[int64]*call{}, byID: map[wire.ID]*call{}, byToken: map[string]*call{}, ofTasks: map[string]*call{},
 		down: map[int64]*ask{}, askedBy: map[wire.ID]*ask{}, spoke: time.Now(), lastDown: FirstQuestion()}
 }
 
@@ -152,7 +155,7 @@ func (c *calls) open(n *call) *answer {
 		c.byID[n.id] = n
 	}
 	if n.token != "" {
-		for c.byToken[n.wireToken()] != nil {
+		for c.byToken[n.wireToken()] != nil || c.ofTasks[n.wireToken()] != nil {
 			c.lastToken++
 			n.sent = `"pellucid-` + strconv.FormatInt(c.lastToken, 10) + `"`
 		}
@@ -255,16 +258,42 @@ func (c *calls) original(n int64) (raw []byte, known bool) {
 	return found.shown.Append(nil), true
 }
 
-// progress notes that the server works on what token stands for, and returns it.
-func (c *calls) progress(token string, now time.Time) *call {
+// progress notes that the server works on what token stands for, and returns it; nil if the client does
+// not wait for it. under reports that it is under way, and not a task.
+func (c *calls) progress(token string, now time.Time) (found *call, under bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	found := c.byToken[token]
-	if found != nil {
-		found.heard = now
+	if found = c.byToken[token]; found == nil {
+		return c.ofTasks[token], false
 	}
-	return found
+	if found.heard = now; found.cancelled {
+		return nil, false
+	}
+	return found, true
 }
+
+// keepToken lets progress be told of the task by which a call was answered.
+func (c *calls) keepToken(k *call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k.token != "" && len(c.ofTasks) < maxTasks {
+		c.ofTasks[k.wireToken()] = k
+	}
+}
+
+// wantLog reports whether a request under way wants log messages of the level.
+func (c *calls) wantLog(level int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.up {
+		if k.wantsLog(level) {
+			return true
+		}
+	}
+	return false
+}
+
+func (k *call) wantsLog(level int) bool { return k.level >= 0 && level >= k.level && !k.cancelled }
 
 // only returns the one request that a client waits for; nil if no request waits, or several do.
 func (c *calls) only() (one *call) {
@@ -433,14 +462,20 @@ func newCall(m *wire.Message, now time.Time) *call {
 		k.shown = m.Alias
 	}
 	k.item, k.wants = itemOf(m), wants(m)
-	k.revision = revision(m.Params.Get("_meta").Get(mcpmsg.KeyVersion).Text())
+	meta := m.Params.Get("_meta")
+	k.revision = revision(meta.Get(mcpmsg.KeyVersion).Text())
+	k.can, k.level = mcpmsg.AbilitiesOf(meta.Get(mcpmsg.KeyClientCaps), true), mcpmsg.LevelOf(meta.Get(mcpmsg.KeyLogLevel).Text())
 	switch m.Method {
+	case mcpmsg.Initialize:
+		k.can = mcpmsg.AbilitiesOf(m.Params.Get("capabilities"), true)
+	case mcpmsg.SetLevel:
+		k.level = mcpmsg.LevelOf(m.Params.Get("level").Text())
 	case mcpmsg.CallTool:
 		k.tool = clip(k.item.Name)
-	case mcpmsg.ListTools:
+	case mcpmsg.ListTools, mcpmsg.ListPrompts, mcpmsg.ListResources, mcpmsg.ListTemplates, mcpmsg.ListTasks:
 		k.cursor = strings.Clone(m.Params.Get("cursor").Text())
 	}
-	if token := m.Params.Get("_meta").Get("progressToken").Raw(); len(token) <= maxToken {
+	if token := meta.Get("progressToken").Raw(); len(token) <= maxToken {
 		k.token = string(token)
 	}
 	return k

@@ -34,6 +34,8 @@ type passage struct {
 	restored restoring
 	// revision of the protocol in which it was sent; "": to be guessed from its form.
 	revision string
+	lastPage bool              // of a list, although it names a cursor
+	can      *mcpmsg.Abilities // of the client whose request it answers; nil where that does not name them
 
 	// Of a tool's result.
 	tool     string           // label of the tool concerned; empty if none is
@@ -316,6 +318,7 @@ func (in *inspection) walk(root strictjson.Value) finding.Code {
 		return in.w.refused
 	}
 	in.withholdCapabilities(root)
+	in.endList(root)
 	in.restructure(root)
 	in.explain(root)
 	if in.p.msg.Kind == wire.Response {
@@ -323,7 +326,7 @@ func (in *inspection) walk(root strictjson.Value) finding.Code {
 			return code
 		}
 	}
-	return in.checkInputRequests(root.Get("inputRequests"))
+	return in.checkInputRequests(root.Get("inputRequests"), in.p.can)
 }
 
 func checkResultType(v strictjson.Value) finding.Code {
@@ -339,11 +342,14 @@ func checkResultType(v strictjson.Value) finding.Code {
 }
 
 // checkInputRequests refuses what the server may not ask of the client inside a result, or inside a
-// notification about a task.
-func (in *inspector) checkInputRequests(v strictjson.Value) finding.Code {
+// notification about a task. can is what the client can be asked; nil: that is not known.
+func (in *inspector) checkInputRequests(v strictjson.Value, can *mcpmsg.Abilities) finding.Code {
 	for _, request := range v.Members() {
 		switch method := request.Get("method").Text(); {
 		case !in.cfg.passages.Method(method):
+			return finding.Denied
+		case can != nil && isQuestion(method) && !can.Can(method, request.Get("params")):
+			in.cfg.Log.Warn("server asks in a result what the client has not declared that it can be asked", "method", method)
 			return finding.Denied
 		case method == mcpmsg.Elicit, method == mcpmsg.ListRoots:
 		case method == mcpmsg.Sample && in.cfg.DangerouslyAllowSampling:

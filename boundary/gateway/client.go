@@ -78,6 +78,15 @@ func (r *relay) request(ctx context.Context, m *wire.Message) error {
 			k.digest = hold.CallOf(r.cfg.Principal, r.cfg.Name, k.tool, m.Params.Get("arguments").Raw())
 		}
 	}
+	switch {
+	case k.method == mcpmsg.Initialize:
+		r.able.Store(&k.can)
+	case k.revision == mcpmsg.Modern && !r.modern.Load():
+		r.able.Store(new(mcpmsg.Abilities)) // each request says what it can be asked
+		r.modern.Store(true)
+	case k.method == mcpmsg.SetLevel && k.level >= 0 && int32(k.level) < r.level.Load():
+		r.level.Store(int32(k.level)) // before the server knows: it may log before it answers
+	}
 	r.aboutTask(k, m)
 	if refused := r.calls.open(k); refused != nil {
 		defer m.Release()

@@ -118,7 +118,7 @@ func (x *extensions) capabilities() {
 	hello := `{"protocolVersion":"2025-11-25","serverInfo":{"name":"s","version":"1"},"capabilities":{"tools":{},"prompts":{},"resources":{},` +
 		`"logging":{},"completions":{},"tasks":{},"evil":{},"extensions":{"io.modelcontextprotocol/ui":{},"io.modelcontextprotocol/tasks":{},` +
 		`"evil.example/x":{}},"experimental":{"evil":{}}}}`
-	heard, got := x.client(mcpmsg.Initialize, `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`, hello)
+	heard, got := x.client(mcpmsg.Initialize, `{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}},"clientInfo":{"name":"c","version":"1"}}`, hello)
 	if !x.method(mcpmsg.Initialize) {
 		if heard || got["error"] == nil {
 			x.t.Error("the server is greeted")

@@ -156,6 +156,7 @@ type listing struct {
 	tools       map[string]declared
 	versions    bool // digests of the tools are wanted
 	next        string
+	seen        map[string]bool // cursors
 	pages       int
 	schemaBytes int // of output schemas
 }
@@ -188,8 +189,14 @@ func (l *listing) page(cursor string, result strictjson.Value, wrong map[strictj
 		}
 		l.tools[strings.Clone(t.Get("name").Text())] = d
 	}
-	l.next = strings.Clone(result.Get("nextCursor").Text())
-	return l.next == "", true
+	if l.next = strings.Clone(result.Get("nextCursor").Text()); l.next == "" || l.seen[l.next] {
+		return true, true
+	}
+	if l.seen == nil {
+		l.seen = map[string]bool{}
+	}
+	l.seen[l.next] = true
+	return false, true
 }
 
 // keep copies a schema. Of one that is too large, or comes after too many, only

@@ -155,7 +155,7 @@ func sample(name string) string {
 // eras are how a client asks.
 var eras = map[string]string{
 	"legacy": `{"name":"read"}`,
-	"modern": `{"name":"read","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`,
+	"modern": `{"name":"read","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}}}`,
 }
 
 // TestMarker walks every position of every row of the table, and of messages
@@ -220,6 +220,12 @@ func walkMarker(t *testing.T, row mcpmsg.Row, params string, even bool) int {
 // exchange has the server send body as the row's part, and returns everything
 // that reached the client.
 func (r *rig) exchange(row mcpmsg.Row, params, body string) (lines []string) {
+	if row.Method == mcpmsg.Progress { // of a request that is under way
+		if token := parse(r.t, body)["progressToken"]; token != nil {
+			up := r.request(`"of progress"`, "ping", `{"_meta":{"progressToken":`+string(token)+`}}`)
+			defer r.result(up, `{}`)
+		}
+	}
 	switch {
 	case row.Part == mcpmsg.Params && strings.HasPrefix(row.Method, "notifications/"):
 		r.server.send(`{"jsonrpc":"2.0","method":"` + row.Method + `","params":` + body + `}`)

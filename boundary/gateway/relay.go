@@ -45,6 +45,7 @@ type relay struct {
 	surface  toolList // what the server has listed
 	tasks    Tasks    // which tools have created them
 	lists    listings // what it lists just now
+	paging   paging
 	news     news
 	calls    *calls // the one table of what is under way, and of ids
 	outbox   outbox
@@ -53,8 +54,11 @@ type relay struct {
 	pace     pace         // of what classifiers are asked about beside answers
 	judging  atomic.Int64 // bytes of messages that wait for classifiers
 	failure  atomic.Pointer[error]
-	answered atomic.Bool            // the server has answered something
-	agreed   atomic.Pointer[string] // revision of a legacy session
+	answered atomic.Bool                      // the server has answered something
+	agreed   atomic.Pointer[string]           // revision of a legacy session
+	modern   atomic.Bool                      // the client is
+	able     atomic.Pointer[mcpmsg.Abilities] // what a request of the server can ask the client; nil: it has said nothing yet
+	level    atomic.Int32                     // from which on a legacy client wants log messages
 
 	clientOver atomic.Bool // no message of the client is taken any more
 	serverOver atomic.Bool // likewise of the server

@@ -64,7 +64,7 @@ func TestIDs(t *testing.T) {
 		t.Errorf("duplicate: %s", m["error"])
 	}
 	r.server.send(`{"jsonrpc":"2.0","id":999,"result":{}}`) // nobody asked
-	r.server.send(`{"jsonrpc":"2.0","id":"` + up + `","result":{}}`)
+	r.server.send(`{"jsonrpc":"2.0","id":"x` + up + `","result":{}}`)
 	r.client.none()
 	if m := r.result(up, `{}`); m.str("id") != "x" || string(m["result"]) != `{}` {
 		t.Errorf("answer %v", m)

@@ -40,6 +40,10 @@ func (r *relay) serverViolation(ctx context.Context, v *wire.Violation) error {
 			r.enqueue(answer{v.Code, "pellucid: " + v.Reason}.message(v.ID, nil))
 		}
 	}
+	if v.Told {
+		r.in.refuse("message", Dropped, finding.Violation)
+		return nil
+	}
 	r.refused("message", Dropped, finding.Violation, args...)
 	return nil
 }
@@ -74,13 +78,24 @@ func (r *relay) fromServer(ctx context.Context, m *wire.Message) error {
 		return nil
 	}
 	k.heardAnswer(m)
+	if k.method == mcpmsg.SetLevel && k.level >= 0 { // also where the server has no levels
+		r.level.Store(int32(k.level))
+	}
 	p := passage{msg: m, method: k.method, id: k.shown, ctx: callContext{ctx, k}, watched: &k.watched, store: &k.store, restored: k.restored, revision: r.revisionOf(k)}
+	if k.revision == mcpmsg.Modern {
+		p.can = &k.can
+	}
 	switch {
 	case k.method == mcpmsg.CallTool:
 		p.question, p.facts = k.asked, k.facts
 		r.answersCall(&p, k)
 	case p.ofTask():
 		r.answersCall(&p, k)
+	case m.Kind != wire.Response:
+	case m.Result.Get("nextCursor").Kind() == '"':
+		p.lastPage = r.paging.loops(k, m.Result.Get("nextCursor").Text())
+	}
+	switch {
 	case m.Kind != wire.Response:
 	case k.method == mcpmsg.ReadResource:
 		p.uri = k.item.Name
@@ -133,6 +148,11 @@ func (r *relay) serverRequest(ctx context.Context, m *wire.Message) error {
 		r.enqueue(errNoSampling.message(m.ID, nil))
 		return nil
 	}
+	if isQuestion(m.Method) && !r.canAsk(m) {
+		r.refused("request", Dropped, finding.Denied, "method", m.Method, "why", "the client has not declared the capability")
+		r.enqueue(errNoMethod.message(m.ID, nil))
+		return nil
+	}
 	a, refused := r.calls.ask(m.ID, m.Method, time.Now())
 	if refused != nil {
 		r.refused("request", Dropped, finding.Violation)
@@ -160,6 +180,33 @@ func (r *relay) serverRequest(ctx context.Context, m *wire.Message) error {
 	return r.toClient(ctx, out)
 }
 
+// canAsk reports whether the client has said, in the session or in the request that m belongs to, that it can be
+// asked what m asks. Before it has said anything it is asked.
+func (r *relay) canAsk(m *wire.Message) bool {
+	able := r.able.Load()
+	if k := r.related(m); k != nil && r.modern.Load() {
+		able = &k.can
+	}
+	return able == nil || able.Can(m.Method, m.Params)
+}
+
+// isQuestion reports whether a client that is asked this has to have declared a capability.
+func isQuestion(method string) bool {
+	return method == mcpmsg.Elicit || method == mcpmsg.Sample || method == mcpmsg.ListRoots
+}
+
+// wantsLog reports whether the client wants a log message of the level, which belongs to k; nil: to no
+// request that is known. spec: 2026-07-28: a request without a level gets none.
+func (r *relay) wantsLog(k *call, level int) bool {
+	switch {
+	case !r.modern.Load():
+		return level >= int(r.level.Load())
+	case k != nil:
+		return k.wantsLog(level)
+	}
+	return r.calls.wantLog(level)
+}
+
 // related returns the client's request that a request or notification of the
 // server belongs to: the one on whose stream it came; else the one that it names
 // or, since what a server says over a pipe it says at work, the only one there is.
@@ -168,7 +215,10 @@ func (r *relay) related(m *wire.Message) *call {
 		return r.calls.get(m.Related)
 	}
 	if m.Method == mcpmsg.Progress {
-		return r.calls.progress(string(m.Params.Get("progressToken").Raw()), time.Now())
+		if k, under := r.calls.progress(string(m.Params.Get("progressToken").Raw()), time.Now()); under {
+			return k
+		}
+		return nil
 	}
 	if id, valid := wire.IDOf(m.Params.Get("_meta").Get(mcpmsg.KeySubscriber)); valid {
 		return r.calls.get(id)
@@ -188,8 +238,23 @@ func (r *relay) serverNotification(ctx context.Context, m *wire.Message) error {
 	k := r.related(m) // before the walk: m may be read no more behind it
 	switch m.Method {
 	case mcpmsg.Progress:
-		if of := r.calls.progress(string(m.Params.Get("progressToken").Raw()), time.Now()); of != nil && of.sent != "" {
+		of, _ := r.calls.progress(string(m.Params.Get("progressToken").Raw()), time.Now())
+		if of == nil { // some clients end the session where they do not know the token
+			r.refused("notification", Dropped, finding.Unsolicited, "method", mcpmsg.Progress)
+			return nil
+		}
+		if of.sent != "" {
 			p.token = of.token
+		}
+	case mcpmsg.LogMessage:
+		if level := mcpmsg.LevelOf(m.Params.Get("level").Text()); level >= 0 && !r.wantsLog(k, level) {
+			r.refused("notification", Dropped, finding.Unsolicited, "method", mcpmsg.LogMessage)
+			return nil
+		}
+	case mcpmsg.ElicitationComplete:
+		if able := r.able.Load(); able != nil && !able.URL && !r.modern.Load() {
+			r.refused("notification", Dropped, finding.Denied, "method", mcpmsg.ElicitationComplete)
+			return nil
 		}
 	case mcpmsg.ToolsChanged:
 		r.surface.stale()

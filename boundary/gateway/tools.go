@@ -13,7 +13,7 @@ import (
 // Bounds of what is remembered of a server's tools.
 const (
 	maxTools = 10_000
-	maxPages = 256
+	maxPages = 2_000
 	// maxSchemas bounds the bytes of all outputSchemas of a server.
 	maxSchemas = 16 << 20
 )

@@ -104,6 +104,9 @@ func (c *Checker) one(ctx context.Context, t *Target) (*Server, *surface.Surface
 	o.Pinned = o.Pinned && !c.NoPin
 	out.Pin = t.pinnedAs()
 	out.fill(s, o)
+	if stray := t.stderr.Stray(); stray != "" {
+		out.NotInspected = append(out.NotInspected, stray)
+	}
 	return out, s, nil
 }
 

@@ -199,6 +199,9 @@ func (r *Server) omitted(s *surface.Surface, o *surface.CheckResult) {
 			not("%s: the server answered with error %d", u.Method, u.Code)
 		}
 	}
+	for _, method := range s.Looped() {
+		not("%s: what follows a cursor that was there before: the list ends there", method)
+	}
 	for _, b := range o.Inspection.Blobs {
 		not("%s: a data URI that holds no text", b)
 	}

@@ -71,6 +71,7 @@ func (t *Target) pinnedAs() string { return cmp.Or(t.pin, t.identity) }
 // start makes cmd what is dialled.
 func (t *Target) start(cmd child.Command) {
 	cmd.Stderr = t.stderr.Add
+	cmd.Stray = func(excerpt string) { t.stderr.AddStray(excerpt) }
 	t.started, t.dial = &cmd, fleet.Command(cmd)
 }
 

@@ -23,7 +23,6 @@ const (
 	TooLarge     Reason = "surface-too-large"      // more bytes than Limits.size
 	TooManyItems Reason = "surface-too-many-items" // more entries than Limits.items
 	EndlessList  Reason = "surface-endless-list"   // more pages than Limits.pages
-	CyclicList   Reason = "surface-cyclic-list"    // a cursor that was there before
 	OutOfOrder   Reason = "surface-out-of-order"   // a page that nobody asked for
 	Misshapen    Reason = "surface-misshapen"      // not what the protocol calls an answer
 	TwiceNamed   Reason = "surface-name-twice"     // two entries of one name
@@ -59,12 +58,12 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 // Limits bound one surface. The zero value is the strict default.
 type Limits struct {
 	size  int // of all answers; 0 = 16 MiB
-	pages int // of one list; 0 = 256
+	pages int // of one list; 0 = 2,000
 	items int // entries of all lists; 0 = 10,000
 }
 
 func (l Limits) withDefaults() Limits {
-	return Limits{orDefault(l.size, 16<<20), orDefault(l.pages, 256), orDefault(l.items, 10_000)}
+	return Limits{orDefault(l.size, 16<<20), orDefault(l.pages, 2000), orDefault(l.items, 10_000)}
 }
 
 func orDefault(n, def int) int {
@@ -91,6 +90,7 @@ type builder struct {
 	hello    bool
 	revision string // of the protocol, that the server speaks
 	leftOut  []LeftOut
+	looped   []string
 	without  int // entries that cannot be items
 }
 
@@ -162,8 +162,9 @@ func (b *builder) page(l *list, cursor string, root strictjson.Value) (next stri
 		return "", OutOfOrder
 	case cur.Exists() && cur.Kind() != '"' && cur.Kind() != 'n', len(next) > maxCursor:
 		return "", Misshapen
-	case p.seen[next] && next != "":
-		return "", CyclicList
+	case p.seen[next] && next != "": // nothing new follows
+		b.looped = append(b.looped, l.method)
+		next = ""
 	}
 	if p.pages++; p.pages == b.lim.pages && next != "" {
 		return "", EndlessList
@@ -240,6 +241,6 @@ func (b *builder) surface() (*Surface, error) {
 	}
 	return &Surface{
 		items: b.items, print: fingerprintOf(b.items), answers: b.answers, unlisted: b.unlisted, size: b.size,
-		leftOut: b.leftOut,
+		leftOut: b.leftOut, looped: b.looped,
 	}, nil
 }

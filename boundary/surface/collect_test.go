@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +112,55 @@ func TestCollectPages(t *testing.T) {
 	}
 }
 
+// A cursor that does not advance ends its list, and is told.
+func TestCollectLoops(t *testing.T) {
+	for name, next := range map[string]map[string]string{
+		"to itself":       {"": "a", "a": "a"},
+		"back":            {"": "a", "a": "b", "b": "a"},
+		"later to itself": {"": "a", "a": "b", "b": "c", "c": "c"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := map[string]int{}
+			s, err := Collect(t.Context(), serve(t, func(method, cursor string) string {
+				if method != "tools/list" {
+					return legacy("")(method, cursor)
+				}
+				asked[cursor]++
+				return `{"tools":[` + tool("t"+cursor, "x") + `],"nextCursor":"` + next[cursor] + `"}`
+			}), CollectOptions{once: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(s.Looped(), []string{"tools/list"}) || len(s.Items()) != 1+len(next) || len(asked) != len(next) {
+				t.Errorf("%v, %d items, asked %v", s.Looped(), len(s.Items()), asked)
+			}
+			for cursor, n := range asked {
+				if n != 1 {
+					t.Errorf("%q was asked for %d times", cursor, n)
+				}
+			}
+		})
+	}
+}
+
+// A thousand pages are an honest list.
+func TestCollectManyPages(t *testing.T) {
+	s, err := Collect(t.Context(), serve(t, func(method, cursor string) string {
+		if method != "tools/list" {
+			return legacy("")(method, cursor)
+		}
+		n, _ := strconv.Atoi(cursor)
+		next := ""
+		if n < 999 {
+			next = strconv.Itoa(n + 1)
+		}
+		return `{"tools":[` + tool("t"+strconv.Itoa(n), "x") + `],"nextCursor":"` + next + `"}`
+	}), CollectOptions{once: true})
+	if err != nil || len(s.Items()) != 1001 || len(s.Looped()) > 0 {
+		t.Errorf("%v, %v", s, err)
+	}
+}
+
 // Whatever a server does, there is a typed refusal, in bounded time and memory.
 func TestCollectHostile(t *testing.T) {
 	n := 0
@@ -129,13 +180,6 @@ func TestCollectHostile(t *testing.T) {
 	}{
 		{"a page longer than a message may be", list(tools(tool("big", strings.Repeat("x", 33<<20)))), TooLarge},
 		{"endless pagination", endless, EndlessList},
-		{"cursor to itself", list(`{"tools":[],"nextCursor":"a"}`), CyclicList},
-		{"circle of cursors", func(method, cursor string) string {
-			if method == "tools/list" {
-				return `{"tools":[],"nextCursor":"` + map[string]string{"": "a", "a": "b", "b": "a"}[cursor] + `"}`
-			}
-			return legacy("")(method, cursor)
-		}, CyclicList},
 		{"100 MB", func(method, cursor string) string {
 			if method == "tools/list" {
 				n++

@@ -161,6 +161,7 @@ type Surface struct {
 	size     int
 	leftOut  []LeftOut
 	earlier  []Item // other versions that the server has shown of items, while they were listed again
+	looped   []string
 	able     string // the capabilities of the client that listed it, as a capabilitySet
 }
 
@@ -194,6 +195,9 @@ func (s *Surface) Bytes() int { return s.size }
 // Unlisted are the lists that the server answered with an error. That it has no
 // such list, and never said so, is the usual reason.
 func (s *Surface) Unlisted() []Unlisted { return s.unlisted }
+
+// Looped are the lists whose cursor came to one that was there before: they end there.
+func (s *Surface) Looped() []string { return s.looped }
 
 // A list is a method that lists entries.
 type list struct {

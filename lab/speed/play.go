@@ -120,7 +120,7 @@ func (role Role) handler() (h http.Handler, shutdown func(), err error) {
 		front := wire.NewFront(wire.FrontOptions{Accept: func(ctx context.Context, s *wire.FrontSession, ended func(error)) {
 			go func() { ended(serve(ctx, s)) }()
 		}})
-		return auth.Local(nil, nil, front), func() {
+		return auth.Local(auth.LocalOptions{}, front), func() {
 			ctx, stop := context.WithTimeout(context.Background(), time.Second)
 			defer stop()
 			_ = front.Shutdown(ctx)

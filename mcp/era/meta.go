@@ -46,37 +46,6 @@ func isModernRefusal(m *wire.Message) bool {
 	return false
 }
 
-// abilities are what a client has said that it can be asked.
-type abilities struct{ form, url, sample, roots bool }
-
-func abilitiesOf(caps strictjson.Value, sampling bool) (a abilities) {
-	if elicit := caps.Get("elicitation"); elicit.Kind() == '{' {
-		a.url = elicit.Get("url").Exists()
-		a.form = elicit.Get("form").Exists() || !a.url // spec: {} means forms
-	}
-	a.sample = sampling && caps.Get("sampling").Kind() == '{'
-	a.roots = caps.Get("roots").Kind() == '{'
-	return a
-}
-
-// can reports whether the client can be asked this.
-func (a abilities) can(method string, params strictjson.Value) bool {
-	switch method {
-	case mcpmsg.Elicit:
-		switch mode := params.Get("mode"); {
-		case !mode.Exists() || mode.Text() == "form":
-			return a.form
-		case mode.Text() == "url":
-			return a.url
-		}
-	case mcpmsg.Sample:
-		return a.sample
-	case mcpmsg.ListRoots:
-		return a.roots
-	}
-	return false
-}
-
 // capabilities is caps, an object or nothing, without the members named.
 func capabilities(caps strictjson.Value, without ...string) []byte {
 	if caps.Kind() != '{' {

@@ -54,7 +54,7 @@ type call struct {
 	token  string        // raw progressToken as the server knows it
 	shown  string        // the same as the client knows it
 	level  int           // the log level of the request; -1 = none
-	can    abilities
+	can    mcpmsg.Abilities
 	open   []*ask // requests of the server that the client has not been asked yet
 	result *wire.Message
 	rounds int
@@ -261,7 +261,7 @@ func (t *toLegacy) attach(k *call, m *wire.Message) {
 	k.client = m.ID
 	t.byClient[m.ID] = k
 	k.shown = string(meta.Get("progressToken").Raw())
-	k.can = abilitiesOf(meta.Get(mcpmsg.KeyClientCaps), t.o.DangerouslyAllowSampling)
+	k.can = mcpmsg.AbilitiesOf(meta.Get(mcpmsg.KeyClientCaps), t.o.DangerouslyAllowSampling)
 	k.level = mcpmsg.LevelOf(meta.Get(mcpmsg.KeyLogLevel).Text())
 }
 

@@ -17,7 +17,7 @@ import (
 type ask struct {
 	id  wire.ID // the server's; zero if it waits for no answer
 	raw []byte  // {"method":…,"params":…}
-	can func(abilities) bool
+	can func(mcpmsg.Abilities) bool
 	due time.Time // of an orphan
 }
 
@@ -103,14 +103,14 @@ func (t *toLegacy) newAsk(m *wire.Message) *ask {
 	}
 	method, mode := m.Method, m.Params.Get("mode")
 	url, plain := mode.Text() == "url", !mode.Exists() || mode.Text() == "form"
-	return &ask{id: m.ID, raw: append(raw, '}'), can: func(c abilities) bool {
+	return &ask{id: m.ID, raw: append(raw, '}'), can: func(c mcpmsg.Abilities) bool {
 		switch method {
 		case mcpmsg.Sample:
-			return c.sample
+			return c.Sample
 		case mcpmsg.ListRoots:
-			return c.roots
+			return c.Roots
 		}
-		return plain && c.form || url && c.url
+		return plain && c.Form || url && c.URL
 	}}
 }
 
@@ -291,7 +291,7 @@ func (t *toLegacy) putOrphans(m *wire.Message) bool {
 	if len(t.orphans) == 0 {
 		return false
 	}
-	can := abilitiesOf(m.Params.Get("_meta").Get(mcpmsg.KeyClientCaps), t.o.DangerouslyAllowSampling)
+	can := mcpmsg.AbilitiesOf(m.Params.Get("_meta").Get(mcpmsg.KeyClientCaps), t.o.DangerouslyAllowSampling)
 	var asks, others []*ask
 	for _, a := range t.orphans {
 		if a.can(can) {

@@ -79,7 +79,7 @@ func (t *toLegacy) finishError(k *call, m *wire.Message, id wire.ID) {
 		var e strictjson.Edits
 		e.Replace(m.Error.Get("code"), strconv.AppendInt(nil, wire.CodeParams, 10))
 		t.change(m, &e, id)
-	case code == wire.CodeURLElicitation && k.can.url && k.msg != nil && t.putLinks(k, m, id):
+	case code == wire.CodeURLElicitation && k.can.URL && k.msg != nil && t.putLinks(k, m, id):
 		m.Release()
 	default:
 		m.ID = id

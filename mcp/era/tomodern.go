@@ -19,7 +19,7 @@ type toModern struct {
 	id      *identity
 	version string      // negotiated with a legacy client; empty before that
 	meta    requestMeta // of all of its requests
-	can     abilities
+	can     mcpmsg.Abilities
 	hello   *wire.Message // its initialize, until the server is known
 
 	calls    map[wire.ID]*round  // by the id under which the server has it now
@@ -104,7 +104,7 @@ func (t *toModern) initialize(m *wire.Message, now time.Time) {
 	}
 	caps := m.Params.Get("capabilities")
 	t.meta.caps = t.clientCapabilities(caps)
-	t.can = abilitiesOf(caps, t.o.DangerouslyAllowSampling)
+	t.can = mcpmsg.AbilitiesOf(caps, t.o.DangerouslyAllowSampling)
 	t.hello = m
 	if t.id != nil {
 		t.welcome()

@@ -45,6 +45,9 @@ var leniencies = []leniency{{
 	name: "structured-only", Type: "CallToolResult", member: "content", when: missing, beside: "structuredContent", instead: "[]",
 	needed: "Shopify's catalog server (vercel/ai issue 20171), which leaves out the copy in content; the official TypeScript client reads it so",
 }, {
+	name: "structured-only", Type: "CallToolResult", member: "content", when: null, beside: "structuredContent", instead: "[]",
+	needed: "servers whose serializer writes null for what is absent, and that leave out the copy in content",
+}, {
 	name: "no-result-type", member: "resultType", when: missing, from: mcpmsg.Modern, instead: `"complete"`,
 	needed: "servers of older revisions; the revision's own text says that a client takes an absent one for complete",
 }, {

@@ -3,6 +3,8 @@
 package wire
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
@@ -37,19 +39,47 @@ func TestNewCancellation(t *testing.T) {
 	}
 }
 
-// TestIDOf: a spelling that another program may read as another id is no id.
+// TestIDOf: a number keeps its bytes, within a bound.
 func TestIDOf(t *testing.T) {
 	t.Parallel()
-	for src, want := range map[string]ID{
-		"1": IntID(1), "-1": IntID(-1), "9007199254740991": IntID(1<<53 - 1), `"1"`: StringID("1"), `"\u0061"`: StringID("a"),
-		"1.0": {}, "1e0": {}, "-0": {}, "1.5": {}, "9007199254740993": {}, "null": {}, "true": {}, "[1]": {}, `{"id":1}`: {},
-	} {
+	kept := []string{"1", "-1", "9007199254740991", `"1"`, "1.0", "1e0", "-0", "1.5", "9007199254740993", "18446744073709551616", "-1E+300",
+		strings.Repeat("9", maxIDDigit), `"` + strings.Repeat("x", maxIDBytes) + `"`, `""`}
+	refused := []string{"null", "true", "[1]", `{"id":1}`, strings.Repeat("9", maxIDDigit+1), `"` + strings.Repeat("x", maxIDBytes+1) + `"`}
+	for i, src := range slices.Concat(kept, refused) {
 		var doc strictjson.Doc
 		if err := doc.Reset([]byte(src), strictjson.Limits{}); err != nil {
 			t.Fatal(src, err)
 		}
-		if id, ok := IDOf(doc.Root()); id != want || ok == want.IsZero() {
-			t.Errorf("%s is %v, %t", src, id, ok)
+		if id, ok := IDOf(doc.Root()); ok != (i < len(kept)) || ok && string(id.Append(nil)) != src {
+			t.Errorf("%.20s is %v, %t", src, id, ok)
+		}
+	}
+	if id, _ := IDOf(strictjson.Value{}); id != (ID{}) {
+		t.Errorf("nothing is %v", id)
+	}
+}
+
+// TestAnsweredIDs: an answer finds its request, however the server spells the number that it was given.
+func TestAnsweredIDs(t *testing.T) {
+	t.Parallel()
+	for src, want := range map[string]string{
+		"7": "7", "7.0": "7", "70e-1": "7", `"7"`: "7", "-7.0": "-7", "9007199254740993": "9007199254740993", "7.5": "7.5", "1e300": "1e300",
+		`"0x7"`: `"0x7"`, `" 7"`: `" 7"`, `"-7"`: `"-7"`, `"9007199254740993"`: `"9007199254740993"`, `"pellucid-7"`: `"pellucid-7"`, `""`: `""`,
+	} {
+		for _, body := range []string{`"result":{}`, `"error":{"code":1,"message":""}`} {
+			m, err := Decode([]byte(`{"jsonrpc":"2.0","id":`+src+`,`+body+`}`), strictjson.Limits{})
+			if err != nil || string(m.ID.Append(nil)) != want {
+				t.Errorf("%s: %v, %v", src, m, err)
+			}
+		}
+		if m, err := Decode([]byte(`{"jsonrpc":"2.0","id":`+src+`,"method":"ping"}`), strictjson.Limits{}); err != nil || string(m.ID.Append(nil)) != src {
+			t.Errorf("request %s: %v, %v", src, m, err)
+		}
+	}
+	var s envelopeScan
+	if s.feed([]byte(`{"id":"7","result":[}`)); true {
+		if id, kind := s.envelope(); id != IntID(7) || kind != Response {
+			t.Errorf("a broken answer: %v %v", id, kind)
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"iter"
@@ -30,6 +31,7 @@ type Violation struct {
 	// Excerpt is the beginning of the input, escaped and cut, for the operator
 	// alone. Not in Error.
 	Excerpt string
+	Told    bool // the operator has heard of it, or of another one like it
 }
 
 // reasonTooLong is the Reason of what is longer than the limits allow.
@@ -165,9 +167,12 @@ func shape(root strictjson.Value) (*Message, *Violation) {
 	case ms.version.Text() != "2.0":
 		reason = "jsonrpc is not \"2.0\""
 	case !idOK:
-		reason = "id is neither a short string nor an integer within 2^53"
+		reason = "id is neither a string of at most 4 KiB nor a number of at most 256 bytes"
 	default:
 		reason = ms.check(m)
+	}
+	if m.answers() {
+		m.ID = m.ID.answered()
 	}
 	if reason != "" {
 		if !idOK {
@@ -257,7 +262,7 @@ func checkError(e strictjson.Value) string {
 	if e.Kind() != '{' {
 		return "error is not an object"
 	}
-	if _, ok := e.Get("code").Int64(); !ok {
+	if code := e.Get("code"); code.Kind() != '0' || bytes.ContainsAny(code.Raw(), ".eE") {
 		return "error code is not an integer"
 	}
 	if e.Get("message").Kind() != '"' {

@@ -140,7 +140,7 @@ func (s *envelopeScan) envelope() (id ID, k Kind) {
 	}
 	switch {
 	case s.method && s.ids > 0:
-		k = Request
+		return id, Request
 	case s.method:
 		k = Notification
 	case s.failed:
@@ -148,5 +148,5 @@ func (s *envelopeScan) envelope() (id ID, k Kind) {
 	case s.resp:
 		k = Response
 	}
-	return id, k
+	return id.answered(), k
 }

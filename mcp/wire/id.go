@@ -3,17 +3,21 @@
 package wire
 
 import (
+	"math"
 	"strconv"
+	"strings"
 
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 const (
-	maxIDBytes = 256
+	maxIDBytes = 4 << 10 // of a string
+	maxIDDigit = 256     // bytes of a number
 	maxInteger = 1 << 53 // the last integer that every JSON reader holds exactly
 )
 
-// ID is a JSON-RPC id in its one canonical JSON spelling (`12` or `"abc"`); the zero ID means no id. Comparable.
+// ID is a JSON-RPC id: a string in its one canonical JSON spelling, or a number as its peer spells it; the zero ID
+// means no id. Comparable.
 type ID struct{ raw string }
 
 // IntID returns the ID n. It panics beyond ±2^53, which no peer could echo.
@@ -47,25 +51,34 @@ func (id ID) Int() (n int64, ok bool) {
 	return n, err == nil
 }
 
-// IDOf reads an id, that of a message or one in its params. Spellings other than the
-// canonical one of an integer (-0, 1e2, 1.0) are refused: a peer may read them as another id.
+// IDOf reads an id, that of a message or one in its params. A number keeps its bytes, since its peer may know
+// it only by them: 1 and 1.0 are two ids.
 func IDOf(v strictjson.Value) (ID, bool) {
-	switch v.Kind() {
+	switch raw := v.Raw(); v.Kind() {
 	case '"':
-		s := v.Text()
-		if len(s) > maxIDBytes {
-			return ID{}, false
+		if s := v.Text(); len(s) <= maxIDBytes {
+			return StringID(s), true
 		}
-		return StringID(s), true
 	case '0':
-		n, ok := v.Int64()
-		if !ok || n > maxInteger || n < -maxInteger {
-			return ID{}, false
-		}
-		id := IntID(n)
-		if id.raw == string(v.Raw()) {
-			return id, true
+		if len(raw) <= maxIDDigit {
+			return ID{string(raw)}, true
 		}
 	}
 	return ID{}, false
+}
+
+// answered is the id of the request that a peer answers under id. Ids that we give are integers; some servers
+// give them back as strings (`"1"`), or as other spellings of the number (`1.0`).
+func (id ID) answered() ID {
+	if s, quoted := strings.CutPrefix(id.raw, `"`); quoted {
+		if n, err := strconv.ParseInt(strings.TrimSuffix(s, `"`), 10, 64); err == nil && n >= 0 && n <= maxInteger {
+			return IntID(n)
+		}
+		return id
+	}
+	n, err := strconv.ParseFloat(id.raw, 64)
+	if err != nil || n != math.Trunc(n) || math.Abs(n) >= maxInteger {
+		return id
+	}
+	return IntID(int64(n))
 }

@@ -22,6 +22,10 @@ type LinesOptions struct {
 	// Limits of one message. Limits.Bytes (0 = 32 MiB) is also the longest line
 	// that is held; a longer one is skipped byte by byte.
 	Limits strictjson.Limits
+
+	// Stray is called once, with the first line that is no JSON-RPC message of any kind, escaped and cut.
+	// It may be nil.
+	Stray func(excerpt string)
 }
 
 const defaultMaxMessage = 32 << 20
@@ -46,6 +50,8 @@ type Lines struct {
 	w   io.Writer
 	lim strictjson.Limits
 
+	stray   func(string)
+	strays  sync.Once
 	batches atomic.Bool
 	limited deadliner     // w, if a write to it can be interrupted
 	pen     chan struct{} // room for the one who writes
@@ -63,7 +69,7 @@ var _ Conn = (*Lines)(nil)
 // NewLines returns a Conn that reads lines from r and writes lines to w. Close
 // closes both where they are io.Closers.
 func NewLines(r io.Reader, w io.Writer, opt LinesOptions) *Lines {
-	l := &Lines{to: newDelivery(), r: r, w: w, lim: opt.Limits,
+	l := &Lines{to: newDelivery(), r: r, w: w, lim: opt.Limits, stray: opt.Stray,
 		pen: make(chan struct{}, 1), closed: make(chan struct{})}
 	if d, can := w.(deadliner); can && d.SetWriteDeadline(time.Time{}) == nil {
 		l.limited = d
@@ -131,7 +137,12 @@ func (l *Lines) decode(line []byte, owned *reuse.Buffer) {
 
 func (l *Lines) deliver(m *Message, err error) {
 	if err != nil {
-		l.to.violation(violationOf(err))
+		v := violationOf(err)
+		if l.stray != nil && v.Kind == 0 {
+			v.Told = true
+			l.strays.Do(func() { l.stray(v.Excerpt) })
+		}
+		l.to.violation(v)
 	} else if !l.to.message(m) {
 		m.Release()
 	}

@@ -425,3 +425,26 @@ func BenchmarkLinesRoundTrip(b *testing.B) {
 		})
 	}
 }
+
+// TestLinesStray: the operator hears once of lines that are no messages, and each of them is still a violation.
+func TestLinesStray(t *testing.T) {
+	var told []string
+	in := "Server \u202e1.0 \u2705\n\n[1, 2]\nnull\n42\n{\"level\":\"info\"}\n{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"method\":\"b\"}\n"
+	c := Pull(NewLines(strings.NewReader(in), io.Discard, LinesOptions{Stray: func(s string) { told = append(told, s) }}))
+	var strays, others int
+	for {
+		_, err := c.Read(t.Context())
+		var v *Violation
+		if !errors.As(err, &v) {
+			break
+		}
+		if v.Told {
+			strays++
+		} else {
+			others++
+		}
+	}
+	if want := `"Server \u202e1.0 \u2705"`; strays != 5 || others != 1 || len(told) != 1 || told[0] != want {
+		t.Errorf("%d lines, %d others, %q", strays, others, told)
+	}
+}

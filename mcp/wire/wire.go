@@ -9,8 +9,8 @@
 //	{"jsonrpc":"2.0","id":ID,"result":{…}}                a response
 //	{"jsonrpc":"2.0","id":ID,"error":{"code":N,"message":S,"data":…}}
 //
-// ID is a string of at most 256 bytes or an integer within ±2^53; an error
-// response may carry null or no id. Any other top-level member is refused:
+// ID is a string of at most 4 KiB or a number of at most 256 bytes, which comes
+// back as its bytes; an error response may carry null or no id. Any other top-level member is refused:
 // two peers that read the same bytes must never see two messages.
 package wire
 

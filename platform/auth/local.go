@@ -3,21 +3,36 @@
 package auth
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// Local refuses requests whose Host is not one of hosts or whose Origin, if there
-// is one, is not one of origins (DNS rebinding). No hosts: those of loopback,
-// which are localhost and every loopback address.
+// LocalOptions say which requests Local lets through.
+type LocalOptions struct {
+	Hosts, Origins []string
+
+	// Log gets a line for what is refused, and the name of the setting that may allow it: few lines,
+	// however many requests are refused. It may be nil.
+	Log                          *slog.Logger
+	HostsSetting, OriginsSetting string
+}
+
+// Local refuses requests whose Host is not one of Hosts or whose Origin, if there
+// is one, is not one of Origins (DNS rebinding). No hosts: those of loopback,
+// which are localhost and every loopback address. Pages of Origins may read what is
+// answered (CORS), refusals by whatever stands behind Local included.
 //
 // A host is a name or an IP address, an IPv6 one in brackets, and perhaps a port;
 // without one, every port will do. An origin is scheme://host, perhaps with a
@@ -29,14 +44,14 @@ import (
 // use it, always is one of hosts: a page that has a name rebound to it sends that name.
 //
 // What is not a host or an origin matches nothing; CheckLocal finds it.
-func Local(hosts, origins []string, next http.Handler) http.Handler {
-	l := &local{next: next, loopback: len(hosts) == 0}
-	for _, s := range hosts {
+func Local(o LocalOptions, next http.Handler) http.Handler {
+	l := &local{next: next, loopback: len(o.Hosts) == 0, opt: o}
+	for _, s := range o.Hosts {
 		if h, ok := parseAuthority(s); ok {
 			l.hosts = append(l.hosts, h)
 		}
 	}
-	for _, s := range origins {
+	for _, s := range o.Origins {
 		if o, ok := parseOrigin(s); ok {
 			l.origins = append(l.origins, o)
 		}
@@ -65,15 +80,52 @@ type local struct {
 	loopback bool // instead of hosts
 	origins  []origin
 	next     http.Handler
+	opt      LocalOptions
+
+	mu     sync.Mutex
+	since  time.Time
+	logged map[string]bool // refusals since then
 }
 
 func (l *local) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	host, ok := parseAuthority(r.Host)
-	if !ok || !l.allowsHost(host) && !arrivedAt(r, host) || !l.allowsOrigin(r.Header["Origin"], host) {
-		refuse(w, http.StatusForbidden)
+	if !ok || !l.allowsHost(host) && !arrivedAt(r, host) {
+		l.refuse(w, "Host", r.Host, l.opt.HostsSetting)
+		return
+	}
+	values := r.Header["Origin"]
+	if !l.allowsOrigin(values, host) {
+		l.refuse(w, "Origin", strings.Join(values, ", "), l.opt.OriginsSetting)
+		return
+	}
+	if l.answeredPreflight(w, r) {
 		return
 	}
 	l.next.ServeHTTP(w, r)
+}
+
+const (
+	refusalsLogged = 16 // different ones in refusalsWait
+	refusalsWait   = time.Minute
+)
+
+// refuse refuses a request for the value of a header.
+func (l *local) refuse(w http.ResponseWriter, header, value, setting string) {
+	value = finding.Quote(value)
+	l.mu.Lock()
+	if now := time.Now(); now.Sub(l.since) >= refusalsWait {
+		l.since, l.logged = now, map[string]bool{}
+	}
+	key := header + value
+	told := l.opt.Log == nil || l.logged[key] || len(l.logged) >= refusalsLogged
+	if !told {
+		l.logged[key] = true
+	}
+	l.mu.Unlock()
+	if !told {
+		l.opt.Log.Warn("a request was refused: its "+header+" is not a configured one", "value", value, "allow_with", cmp.Or(setting, "no setting"))
+	}
+	refuse(w, http.StatusForbidden)
 }
 
 func (l *local) allowsHost(h authority) bool {

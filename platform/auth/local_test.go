@@ -100,7 +100,7 @@ func TestLocal(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			passed := false
-			h := Local(tt.hosts, origins, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { passed = true }))
+			h := Local(LocalOptions{Hosts: tt.hosts, Origins: origins}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { passed = true }))
 			r := httptest.NewRequest("POST", "/", nil)
 			r.Host = tt.host
 			if tt.origin != none {
@@ -164,7 +164,7 @@ func TestLocalArrivedAt(t *testing.T) {
 		r.Host = host
 		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, at))
 		w := httptest.NewRecorder()
-		Local([]string{"mcp.example"}, nil, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(w, r)
+		Local(LocalOptions{Hosts: []string{"mcp.example"}}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(w, r)
 		if w.Code != want {
 			t.Errorf("host %q: status %d, want %d", host, w.Code, want)
 		}

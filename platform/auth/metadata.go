@@ -37,11 +37,11 @@ func (s *ResourceServer) Metadata() http.Handler {
 	own := strings.TrimPrefix(s.metadataURL, s.resource.Scheme+"://"+s.resource.Host)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
+		h.Set("Access-Control-Allow-Origin", "*")
 		if p := r.URL.EscapedPath(); p != own && p != metadataPath {
 			http.NotFound(w, r)
 			return
 		}
-		h.Set("Access-Control-Allow-Origin", "*")
 		switch r.Method {
 		case http.MethodGet, http.MethodHead:
 			h.Set("Content-Type", "application/json")

@@ -81,7 +81,7 @@ func TestSDKClientAuthorizes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mux.Handle("/ground/mcp", Local(nil, nil, Require(Any(knows("x", Principal{ID: "x"}), rs), "ground:query", limit(inner))))
+	mux.Handle("/ground/mcp", Local(LocalOptions{}, Require(Any(knows("x", Principal{ID: "x"}), rs), "ground:query", limit(inner))))
 
 	handler, err := sdkauth.NewAuthorizationCodeHandler(&sdkauth.AuthorizationCodeHandlerConfig{
 		PreregisteredClient: &oauthex.ClientCredentials{ClientID: "client", ClientSecretAuth: &oauthex.ClientSecretAuth{ClientSecret: "secret"}},

@@ -10,11 +10,31 @@ import (
 // maxTail is the number of lines that a Tail keeps.
 const maxTail = 5
 
-// Tail keeps the end of what a process writes to its standard error, to explain a failure.
-// The zero value is ready for use, from several goroutines.
+// Tail keeps the end of what a process writes to its standard error, to explain a failure, and a line of
+// its standard output that was no message. The zero value is ready for use, from several goroutines.
 type Tail struct {
 	mu    sync.Mutex
 	lines []string // the last lines that differ, escaped
+	stray string
+}
+
+// AddStray keeps a line of the standard output, and reports whether it is the first one.
+func (t *Tail) AddStray(excerpt string) (first bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	first = t.stray == ""
+	t.stray = excerpt
+	return first
+}
+
+// Stray says which lines the standard output has that are no messages; "" if none was seen.
+func (t *Tail) Stray() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stray == "" {
+		return ""
+	}
+	return "it writes lines to its standard output that are not JSON-RPC, such as " + t.stray
 }
 
 // Add is a Command's Stderr. A line that is kept already is not added again.

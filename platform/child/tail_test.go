@@ -26,3 +26,16 @@ func TestTail(t *testing.T) {
 		t.Errorf("%q", tail.Lines())
 	}
 }
+
+func TestTailStray(t *testing.T) {
+	var tail Tail
+	if got := tail.Stray(); got != "" {
+		t.Errorf("before the first line: %q", got)
+	}
+	if !tail.AddStray(`"Server 1.0"`) || tail.AddStray(`"started"`) {
+		t.Error("only the first line is the first")
+	}
+	if got, want := tail.Stray(), `it writes lines to its standard output that are not JSON-RPC, such as "started"`; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -84,7 +84,7 @@ const (
 	Suspected          Code = "suspected-injection"        // a classifier takes it for an injection
 	Unjudged           Code = "not-judged"                 // a required classifier could not judge it
 	Violation          Code = "violation"                  // a message that is not acceptable MCP
-	Unsolicited        Code = "unsolicited"                // an answer without a request that waits for it
+	Unsolicited        Code = "unsolicited"                // an answer or progress of no request that waits, or a log message below the level that was asked for
 	NoRoom             Code = "no-room"                    // too much was under way to look at it
 	QueueFull          Code = "queue-full"                 // it was to be held, and the queue for review has no room
 	BlobNotInspected   Code = "binary"                     // not inspected: a blob that is no text

@@ -64,7 +64,7 @@ var meanings = map[Code]string{
 	Suspected:          "A classifier takes the text for an injection: text that tries to instruct the model.",
 	Unjudged:           "A classifier that must judge the text could not.",
 	Violation:          "The message is not acceptable MCP.",
-	Unsolicited:        "The server answered a request that no client had made.",
+	Unsolicited:        "The server sent what no client had asked for: an answer, progress or a log message.",
 	NoRoom:             "Too much was under way to inspect the message.",
 	QueueFull:          "It was to wait for a reviewer, and the queue had no room: it was withheld for good.",
 	BlobNotInspected:   "A binary part was delivered without inspection.",

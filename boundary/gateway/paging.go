@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"hash/maphash"
+	"sync"
+
+	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+)
+
+// paging remembers which cursor a list gave behind which, so that no client is led round in
+// a circle. Several clients may page through a list at a time: only a circle is a fault, and
+// not a cursor that was there before.
+type paging struct {
+	mu   sync.Mutex
+	next map[string]map[uint64]uint64 // digests of cursors, by method
+}
+
+var cursorSeed = maphash.MakeSeed()
+
+// maxCursors bounds the pages of one list.
+const maxCursors = 10_000
+
+// loops reports whether the page that k has asked for is the last one, although next follows.
+func (p *paging) loops(k *call, next string) bool {
+	if next == "" {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.next == nil {
+		p.next = map[string]map[uint64]uint64{}
+	}
+	known := p.next[k.method]
+	if k.cursor == "" || known == nil { // the list is read anew
+		known = map[uint64]uint64{}
+		p.next[k.method] = known
+	}
+	from, to := maphash.String(cursorSeed, k.cursor), maphash.String(cursorSeed, next)
+	for at, more := to, true; more; at, more = known[at] {
+		if at == from {
+			return true
+		}
+	}
+	if len(known) >= maxCursors {
+		return true
+	}
+	known[from] = to
+	return false
+}
+
+// endList takes the cursor out of the last page of a list.
+func (in *inspection) endList(root strictjson.Value) {
+	if !in.p.lastPage {
+		return
+	}
+	in.w.edits.Remove(root.Get("nextCursor"))
+	in.w.edited = true
+	in.w.addFindingAt("nextCursor", finding.ShapeRepaired)
+}
