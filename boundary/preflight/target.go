@@ -71,7 +71,7 @@ func (t *Target) pinnedAs() string { return cmp.Or(t.pin, t.identity) }
 // start makes cmd what is dialled.
 func (t *Target) start(cmd child.Command) {
 	cmd.Stderr = t.stderr.Add
-	t.started, t.dial = &cmd, fleet.Command(cmd)
+	t.started, t.dial = &cmd, fleet.Command(cmd, nil)
 }
 
 // Title names a target for a person.

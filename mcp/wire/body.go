@@ -11,8 +11,11 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/platform/reuse"
+	"github.com/pellucid-mcp/pellucid/text/eventstream"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -55,13 +58,46 @@ func (l *lazyGzip) Read(p []byte) (int, error) {
 	return l.gz.Read(p)
 }
 
-// body reads a whole body.
-func (c *HTTP) body(resp *http.Response) (*reuse.Buffer, error) {
+// body reads a whole body. Its memory is counted with that of the request.
+func (c *HTTP) body(f *flight, resp *http.Response) (*reuse.Buffer, error) {
 	r, err := decompress(resp)
 	if err != nil {
 		return nil, err
 	}
-	return readWhole(r, resp.ContentLength, maxMessage(c.opt.Limits))
+	if f.room == nil {
+		f.room = c.opt.newRoom()
+	}
+	b, err := readWhole(r, resp.ContentLength, maxMessage(c.opt.Limits), growing(f.room, answerWait))
+	if err != nil {
+		f.room.Leave()
+	}
+	return b, err
+}
+
+// How much memory is counted for what a server sends while it comes, and how long it waits for that.
+const (
+	AnswerCost = 2
+	worthRoom  = maxOneWrite // bytes from which on memory is counted: shorter messages cost little
+	answerWait = 10 * time.Second
+	streamWait = 30 * time.Second // of a stream, which other requests may need
+)
+
+// growing is room.Growing for what a server sends.
+func growing(room *intake.Room, patience time.Duration) func(n int) error {
+	grow := room.Growing(AnswerCost, patience)
+	return func(n int) error {
+		if n <= worthRoom {
+			return nil
+		}
+		return grow(n)
+	}
+}
+
+func (o *HTTPOptions) newRoom() *intake.Room {
+	if o.Room == nil {
+		return nil
+	}
+	return o.Room(o.Principal)
 }
 
 // bodyPiece is how much of a body of unknown length is read into one buffer.
@@ -69,13 +105,18 @@ const bodyPiece = 64 << 10
 
 // readWhole reads r to its end. announced is how long
 // it is said to be, or negative. What is longer than was announced is read in pieces, so
-// that a body costs no more than twice its length while it comes.
-func readWhole(r io.Reader, announced int64, limit int) (whole *reuse.Buffer, err error) {
+// that a body costs no more than twice its length while it comes. hold is asked before there is memory for so
+// many bytes.
+func readWhole(r io.Reader, announced int64, limit int, hold func(n int) error) (whole *reuse.Buffer, err error) {
 	if announced > int64(limit) {
 		return nil, errBodyTooLong
 	}
 	// What is announced has not come yet: it costs its sender nothing.
-	last := reuse.NewBuffer(int(min(max(announced+1, 0), maxOneWrite)))
+	first := int(min(max(announced+1, 0), maxOneWrite))
+	if err := hold(first); err != nil {
+		return nil, err
+	}
+	last := reuse.NewBuffer(first)
 	var full []*reuse.Buffer
 	before := 0 // bytes in full
 	defer func() {
@@ -92,6 +133,9 @@ func readWhole(r io.Reader, announced int64, limit int) (whole *reuse.Buffer, er
 			return nil, errBodyTooLong
 		}
 		if len(b) == cap(b) {
+			if err := hold(before + len(b) + bodyPiece); err != nil {
+				return nil, err
+			}
 			full, before = append(full, last), before+len(b)
 			last = reuse.NewBuffer(bodyPiece)
 			b = last.Bytes()
@@ -126,7 +170,10 @@ func readWhole(r io.Reader, announced int64, limit int) (whole *reuse.Buffer, er
 }
 
 func bodyRefusal(err error) *refusal {
-	if errors.Is(err, errBodyTooLong) || errors.Is(err, errEncoding) ||
+	if errors.Is(err, intake.ErrFull) || errors.Is(err, intake.ErrGreedy) {
+		return refuse(CodeNoRoom, err)
+	}
+	if errors.Is(err, errBodyTooLong) || errors.Is(err, eventstream.ErrTooLong) || errors.Is(err, errEncoding) ||
 		errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) {
 		return refuse(codeBadAnswer, err)
 	}

@@ -30,6 +30,7 @@ var refusalText = map[int]string{
 	codeCut:          "pellucid: the server's answer ended early",
 	codeSessionGone:  "pellucid: the server ended the session",
 	codeUnauthorized: "pellucid: the server asked for credentials",
+	CodeNoRoom:       "pellucid: too much is under way to read the server's answer: ask again",
 }
 
 func refuse(code int, cause error) *refusal { return &refusal{code, refusalText[code], cause} }
@@ -171,10 +172,10 @@ func (c *HTTP) failed(f *flight, resp *http.Response) *refusal {
 		return refuse(codeSessionGone, ErrSessionGone)
 	}
 	if mediaType(resp) == "application/json" {
-		if b, err := c.body(resp); err == nil {
+		if b, err := c.body(f, resp); err == nil {
 			m, err := Decode(b.Bytes(), c.opt.Limits)
 			if err == nil && m.Kind == ErrorResponse && (m.ID.IsZero() || m.ID == f.id) {
-				m.ID, m.buf, m.Whole, m.Cause = f.id, b, true, StatusError(resp.StatusCode)
+				m.ID, m.buf, m.room, m.Whole, m.Cause = f.id, b, f.room, true, StatusError(resp.StatusCode)
 				c.answer(m)
 				return nil
 			}
@@ -200,7 +201,7 @@ func (c *HTTP) statusRefusal(resp *http.Response) *refusal {
 
 // whole handles an answer that is one JSON body.
 func (c *HTTP) whole(f *flight, resp *http.Response) *refusal {
-	b, err := c.body(resp)
+	b, err := c.body(f, resp)
 	if err != nil {
 		return bodyRefusal(err)
 	}
@@ -209,7 +210,7 @@ func (c *HTTP) whole(f *flight, resp *http.Response) *refusal {
 		b.Release()
 		return violationRefusal(err)
 	}
-	m.buf, m.Whole = b, true
+	m.buf, m.room, m.Whole = b, f.room, true
 	if (m.Kind != Response && m.Kind != ErrorResponse) || m.ID != f.id {
 		m.Release()
 		return refuse(codeBadAnswer, errors.New("wire: the body answers another request"))

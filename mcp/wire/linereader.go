@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/platform/reuse"
 )
 
@@ -23,6 +24,30 @@ type lineReader struct {
 	scanned int // buf[off:scanned] holds no line feed
 	err     error
 	idle    int // reads in a row that brought nothing
+
+	newRoom func() *intake.Room
+	room    *intake.Room // of the line that has begun; nil: it is short
+	grow    func(n int) error
+	full    bool // there is no memory for the line
+}
+
+// takeRoom returns the room of the line that next has returned, which becomes the caller's.
+func (lr *lineReader) takeRoom() *intake.Room {
+	room := lr.room
+	lr.room = nil
+	return room
+}
+
+// hold waits for memory for n bytes of a line, and reports whether there is.
+func (lr *lineReader) hold(n int) bool {
+	if n <= worthRoom || lr.newRoom == nil {
+		return true
+	}
+	if lr.room == nil {
+		lr.room = lr.newRoom()
+		lr.grow = growing(lr.room, streamWait)
+	}
+	return lr.grow(n) == nil
 }
 
 // next returns the next line that is not empty, without its end, and the
@@ -69,7 +94,9 @@ func (lr *lineReader) cut() (line []byte, owned *reuse.Buffer, err error) {
 			line, owned = lr.give(len(lr.buf), len(lr.buf))
 			return line, owned, nil
 		}
-		lr.fill()
+		if lr.fill(); lr.full {
+			return nil, nil, lr.skip()
+		}
 	}
 }
 
@@ -110,6 +137,9 @@ func (lr *lineReader) fill() {
 	if len(lr.buf) == cap(lr.buf) {
 		held := lr.buf[lr.off:]
 		room := max(len(held)+readSize, min(2*len(held), lr.max+readSize))
+		if lr.full = !lr.hold(room); lr.full {
+			return
+		}
 		grown := reuse.Copy(held, room)
 		lr.mem.Release()
 		lr.read(grown)
@@ -132,6 +162,10 @@ func (lr *lineReader) fill() {
 func (lr *lineReader) skip() error {
 	var s envelopeScan
 	v := &Violation{Code: CodeInvalid, Reason: reasonTooLong, Excerpt: excerpt(lr.buf[lr.off:])}
+	if lr.full {
+		v.Reason, lr.full = reasonNoRoom, false
+	}
+	lr.takeRoom().Leave()
 	mem, piece := lr.mem, lr.buf[lr.off:]
 	lr.read(nil)
 	for {

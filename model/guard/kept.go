@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/model/format"
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/record/conversation"
 	"github.com/pellucid-mcp/pellucid/text/eventstream"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
@@ -50,18 +51,18 @@ func (g *Guard) owner(who string, h http.Header) conversation.Owner {
 // whole completes x.body where the request continues an answer that is kept. forward is what
 // goes to the provider: the request as it came, unless the provider does not know this answer.
 // The error is one of package intake: there is no room for it now.
-func (g *Guard) whole(ctx context.Context, x *exchange, asked *format.Asked, h http.Header) (forward []byte, done func(), err error) {
-	forward, done = x.body, func() {}
+func (g *Guard) whole(ctx context.Context, x *exchange, room *intake.Room, asked *format.Asked, h http.Header) (forward []byte, err error) {
+	forward = x.body
 	form, keeps := x.f.(format.Keeper)
 	if !keeps || g.o.Conversations == nil || !asked.Keeps && asked.Previous == "" {
-		return forward, done, nil
+		return forward, nil
 	}
 	k := &keeping{of: g.owner(x.principal, h), form: form, said: asked.Said}
 	if asked.Keeps {
 		x.keeping = k
 	}
 	if asked.Previous == "" {
-		return forward, done, nil
+		return forward, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, keepWait)
 	defer cancel()
@@ -74,20 +75,19 @@ func (g *Guard) whole(ctx context.Context, x *exchange, asked *format.Asked, h h
 			g.o.Log.Warn("the conversation that a request continues could not be read", "evidence", x.id, "error", err)
 		}
 		g.counters.conversation("not-found")
-		return forward, done, nil
+		return forward, nil
 	}
 	n := int64(len(turn.Items) + len(x.body))
-	if err := g.bodies.Share.Take(x.principal, n); err != nil {
-		return nil, done, err
+	if err := room.Take(intake.BodyCost * n); err != nil {
+		return nil, err
 	}
-	done = func() { g.bodies.Share.Give(x.principal, n) }
 	x.body = form.AppendContinued(make([]byte, 0, n), format.Parse(x.body), turn.Items)
 	k.said = format.Parse(x.body).Get(form.List()).Raw()
 	if turn.Own {
 		forward = x.body
 	}
 	g.counters.conversation("found")
-	return forward, done, nil
+	return forward, nil
 }
 
 // keep stores the conversation up to an answer, whose body is root, before the client gets the

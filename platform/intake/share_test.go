@@ -3,22 +3,24 @@
 package intake
 
 import (
-	"bytes"
+	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // TestShare: one hoarder has half, two have a third each, whoever comes finds something,
 // and what was given back is there again.
 func TestShare(t *testing.T) {
-	s := NewShare(96)
+	s := NewBudget(96)
 	grab := func(who string) (n int64) {
 		for s.Take(who, 1) == nil {
 			n++
@@ -53,7 +55,7 @@ func TestShare(t *testing.T) {
 // TestShareOdd: what is left is never less than what somebody has.
 func TestShareOdd(t *testing.T) {
 	for _, total := range []int64{1, 3, 97} {
-		s, n := NewShare(total), int64(0)
+		s, n := NewBudget(total), int64(0)
 		for s.Take("a", 1) == nil {
 			n++
 		}
@@ -61,44 +63,65 @@ func TestShareOdd(t *testing.T) {
 			t.Errorf("of %d one has %d", total, n)
 		}
 	}
-	if s := new(Share); s.Take("a", 0) != nil || s.Take("a", 1) != ErrFull {
+	if s := new(Budget); s.Take("a", 0) != nil || s.Take("a", 1) != ErrFull {
 		t.Error("the zero Share has something")
 	}
 }
 
 // TestSharePlaces: with few places each still gets the first.
 func TestSharePlaces(t *testing.T) {
-	s := NewShare(2)
+	s := NewBudget(2)
 	if s.Take("a", 1) != nil || s.Take("a", 1) != ErrGreedy || s.Take("b", 1) != nil || s.Take("c", 1) != ErrFull {
 		t.Errorf("%+v", s)
 	}
 }
 
-// TestRoom: a body that has as many bytes as it may fits in the least bound there is, and
-// never takes more than that.
+// TestRoom: a message that grows beside others gets all that there is, a caller's second one no more than its
+// share, and what is forgotten is given back.
 func TestRoom(t *testing.T) {
-	for _, most := range []int{1, 4095, 4096, 4097, 10_000, 1 << 20} {
-		s := NewShare(Least(most))
-		r := &room{of: s, who: "a", most: most}
-		body := bytes.Repeat([]byte("x"), most)
-		var all []byte
-		for from := iotest.HalfReader(bytes.NewReader(body)); ; {
-			var err error
-			if all, err = r.more(all); err != nil {
-				t.Fatalf("%d: %v", most, err)
-			}
-			n, err := from.Read(all[len(all):cap(all)])
-			all = all[:len(all)+n]
-			if err == io.EOF {
-				break
-			}
+	b := NewBudget(64)
+	one, two, other := b.Room("a"), b.Room("a"), b.Room("b")
+	soon, stop := context.WithCancel(t.Context())
+	stop()
+	for _, step := range []struct {
+		room *Room
+		n    int64
+		want error
+		used int64
+	}{
+		{one, 20, nil, 20}, {one, 20, nil, 40}, {two, 4, ErrGreedy, 40}, {other, 20, nil, 60}, {one, 5, ErrFull, 60},
+		{one, 4, nil, 64}, {other, 1, ErrFull, 64},
+	} {
+		if err := step.room.Add(soon, step.n); err != step.want || b.used != step.used {
+			t.Errorf("%+v: %v, %d are taken", step, err, b.used)
 		}
-		if !bytes.Equal(all, body) || s.used != int64(cap(all)) || s.used > int64(most)+1 {
-			t.Errorf("%d: %d bytes in %d, %d taken", most, len(all), cap(all), s.used)
-		}
-		r.leave()
-		if fmt.Sprint(s.used, len(s.by)) != "0 0" {
-			t.Errorf("%d: %d, %v", most, s.used, s.by)
+	}
+	other.Leave()
+	if one.Add(soon, 1000) != nil || b.used != 64 {
+		t.Errorf("a message that costs more than there is: %d are taken", b.used)
+	}
+	one.Leave()
+	one.Leave()
+	if two.Take(32) != nil || two.Take(1) != ErrGreedy || !two.Scarce() == (b.used > 32) {
+		t.Errorf("%d are taken", b.used)
+	}
+	two.Give(16)
+	var none *Room
+	if none.Leave(); none.Growing(2, time.Second)(1<<40) != nil || (*Budget)(nil).Room("a") != nil || b.used != 16 {
+		t.Errorf("%d are taken", b.used)
+	}
+	two = nil
+	waittest.Until(t, "the collector gives back what is forgotten", func() bool { runtime.GC(); return b.Used() == 0 })
+}
+
+// TestGrowing: of a message as many bytes are counted as have come, each once.
+func TestGrowing(t *testing.T) {
+	b := NewBudget(1000)
+	room := b.Room("a")
+	grow := room.Growing(4, time.Second)
+	for _, n := range []int{10, 5, 10, 50, 400} {
+		if err := grow(n); err != nil || b.used != min(4*int64(max(n, 10)), 1000) {
+			t.Errorf("%d: %v, %d are taken", n, err, b.used)
 		}
 	}
 }
@@ -108,7 +131,7 @@ func TestRoom(t *testing.T) {
 func TestReaderLeaves(t *testing.T) {
 	gone := iotest.ErrReader(errors.New("gone"))
 	for name, c := range map[string]struct {
-		total  int64
+		total  int64 // bytes of bodies
 		body   io.Reader
 		length int64
 		want   error // nil: another one
@@ -119,15 +142,15 @@ func TestReaderLeaves(t *testing.T) {
 		"too long, declared": {64 << 10, strings.NewReader(""), 17 << 10, ErrTooLong},
 		"gone":               {64 << 10, io.MultiReader(strings.NewReader("x"), gone), -1, nil},
 	} {
-		rd := &Reader{Share: NewShare(c.total), Most: 16 << 10, Patience: time.Minute}
+		rd := &Reader{Memory: NewBudget(BodyCost * c.total), Most: 16 << 10, Patience: time.Minute}
 		r := httptest.NewRequest(http.MethodPost, "/", c.body)
 		r.ContentLength = c.length
-		body, done, err := rd.Read(httptest.NewRecorder(), r, "a")
-		if err == nil || c.want != nil && err != c.want || body != nil || rd.Share.used != 0 || len(rd.Share.by) != 0 {
-			t.Errorf("%s: %v, %d bytes; %d are taken", name, err, len(body), rd.Share.used)
+		body, room, err := rd.Read(httptest.NewRecorder(), r, "a")
+		if err == nil || c.want != nil && err != c.want || body != nil || rd.Memory.used != 0 || len(rd.Memory.by) != 0 {
+			t.Errorf("%s: %v, %d bytes; %d are taken", name, err, len(body), rd.Memory.used)
 		}
-		if done(); rd.Share.used != 0 {
-			t.Errorf("%s: %d are taken", name, rd.Share.used)
+		if room.Leave(); rd.Memory.used != 0 {
+			t.Errorf("%s: %d are taken", name, rd.Memory.used)
 		}
 	}
 }
