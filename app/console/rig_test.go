@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/net/html"
 
@@ -242,3 +243,5 @@ func gzipped(t testing.TB, b []byte) int {
 	}
 	return out.Len()
 }
+
+func init() { pageLimits.Rate, pageLimits.Burst, placeWait = 1e6, 1e6, 300*time.Millisecond }

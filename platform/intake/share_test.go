@@ -131,25 +131,29 @@ func TestGrowing(t *testing.T) {
 func TestReaderLeaves(t *testing.T) {
 	gone := iotest.ErrReader(errors.New("gone"))
 	for name, c := range map[string]struct {
-		total  int64 // bytes of bodies
-		body   io.Reader
-		length int64
-		want   error // nil: another one
+		others, own int64 // bytes of bodies that others and the caller have
+		body        io.Reader
+		length      int64
+		want        error // nil: another one
 	}{
-		"full":               {6 << 10, strings.NewReader(strings.Repeat("x", 8<<10)), 8 << 10, ErrFull},
-		"greedy":             {10 << 10, strings.NewReader(strings.Repeat("x", 8<<10)), 8 << 10, ErrGreedy},
-		"too long":           {64 << 10, strings.NewReader(strings.Repeat("x", 17<<10)), -1, ErrTooLong},
-		"too long, declared": {64 << 10, strings.NewReader(""), 17 << 10, ErrTooLong},
-		"gone":               {64 << 10, io.MultiReader(strings.NewReader("x"), gone), -1, nil},
+		"full":               {60 << 10, 0, strings.NewReader(strings.Repeat("x", 8<<10)), 8 << 10, ErrFull},
+		"greedy":             {30 << 10, 14 << 10, strings.NewReader(strings.Repeat("x", 8<<10)), 8 << 10, ErrGreedy},
+		"too long":           {0, 0, strings.NewReader(strings.Repeat("x", 17<<10)), -1, ErrTooLong},
+		"too long, declared": {0, 0, strings.NewReader(""), 17 << 10, ErrTooLong},
+		"gone":               {0, 0, io.MultiReader(strings.NewReader("x"), gone), -1, nil},
 	} {
-		rd := &Reader{Memory: NewBudget(BodyCost * c.total), Most: 16 << 10, Patience: time.Minute}
+		rd := &Reader{Memory: NewBudget(BodyCost * 64 << 10), Most: 16 << 10, Patience: time.Minute}
+		before := BodyCost * (c.others + c.own)
+		if err := errors.Join(rd.Memory.Take("others", BodyCost*c.others), rd.Memory.Take("a", BodyCost*c.own)); err != nil {
+			t.Fatal(err)
+		}
 		r := httptest.NewRequest(http.MethodPost, "/", c.body)
 		r.ContentLength = c.length
 		body, room, err := rd.Read(httptest.NewRecorder(), r, "a")
-		if err == nil || c.want != nil && err != c.want || body != nil || rd.Memory.used != 0 || len(rd.Memory.by) != 0 {
+		if err == nil || c.want != nil && err != c.want || body != nil || rd.Memory.used != before {
 			t.Errorf("%s: %v, %d bytes; %d are taken", name, err, len(body), rd.Memory.used)
 		}
-		if room.Leave(); rd.Memory.used != 0 {
+		if room.Leave(); rd.Memory.used != before {
 			t.Errorf("%s: %d are taken", name, rd.Memory.used)
 		}
 	}
