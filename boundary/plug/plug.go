@@ -123,10 +123,10 @@ func (h *handler) body(w http.ResponseWriter, r *http.Request) (body []byte, roo
 	case err == nil:
 	case errors.Is(err, intake.ErrTooLong):
 		no = errTooLarge
-	case errors.Is(err, intake.ErrFull):
-		no = errBusy
 	case errors.Is(err, intake.ErrGreedy):
 		no = errGreedy
+	case errors.Is(err, intake.ErrFull):
+		no = errBusy
 	default:
 		no = errBody
 	}

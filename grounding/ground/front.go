@@ -68,7 +68,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, room, err := f.bodies.Read(w, r, by)
 	defer room.Leave()
 	switch {
-	case errors.Is(err, intake.ErrFull), errors.Is(err, intake.ErrGreedy):
+	case errors.Is(err, intake.ErrFull):
 		f.busy(w)
 		return
 	case errors.Is(err, intake.ErrTooLong):

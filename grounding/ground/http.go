@@ -174,7 +174,7 @@ func (h *endpoint) document(w http.ResponseWriter, r *http.Request, limit int) (
 	switch {
 	case err == nil:
 		return body, room, true
-	case errors.Is(err, intake.ErrFull), errors.Is(err, intake.ErrGreedy):
+	case errors.Is(err, intake.ErrFull):
 		h.receipt(w, Receipt{Code: CodeBusy, Retry: true})
 	case errors.Is(err, intake.ErrTooLong):
 		h.receipt(w, tooLong)

@@ -30,8 +30,8 @@ type kind struct {
 // kinds are the attacks.
 var kinds = map[string]*kind{
 	"large-requests": {16, func(_ context.Context, s *session, n int) (int, error) {
-		path := []string{"/mcp/s", "/v1/scrub", "/v1/result", "/ground/mcp"}[n%4]
-		return statusOf(s.post(path, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","arguments":{"bytes":1,"more":"`+strings.Repeat("m", 24<<20)+`"}}}`))
+		path := []string{"/mcp/s", "/mcp", "/v1/scrub", "/v1/result"}[n%4]
+		return statusOf(s.post(path, large))
 	}},
 	"large-answers": {16, func(_ context.Context, s *session, _ int) (int, error) {
 		s.n++
@@ -56,6 +56,9 @@ var kinds = map[string]*kind{
 		return http.StatusOK, s.open()
 	}},
 }
+
+// large is a request of 24 MiB.
+var large = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","arguments":{"bytes":1,"more":"` + strings.Repeat("m", 24<<20) + `"}}}`
 
 func names() []string { return slices.Sorted(maps.Keys(kinds)) }
 
@@ -118,7 +121,7 @@ func slowBody(ctx context.Context, s *session, n int) (int, error) {
 	if n%2 == 0 {
 		who = "bad" + who
 	}
-	path := []string{"/mcp/s", "/v1/result", "/ground/mcp"}[n%3]
+	path := []string{"/mcp/s", "/mcp", "/v1/result"}[n%3]
 	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n%s", path, s.addr, who, 16<<20, strings.Repeat(" ", 256<<10))
 	for ctx.Err() == nil {
 		if _, err := conn.Write([]byte(" ")); err != nil {

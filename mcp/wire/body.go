@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"cmp"
 	"compress/gzip"
 	"crypto/tls"
 	"errors"
@@ -64,11 +65,9 @@ func (c *HTTP) body(f *flight, resp *http.Response) (*reuse.Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.room == nil {
-		f.room = c.opt.newRoom()
-	}
-	b, err := readWhole(r, resp.ContentLength, maxMessage(c.opt.Limits), growing(f.room, answerWait))
-	if err != nil {
+	in := arrival{newRoom: c.opt.newRoom, patience: answerWait, room: f.room}
+	b, err := readWhole(r, resp.ContentLength, maxMessage(c.opt.Limits), in.hold)
+	if f.room = in.take(); err != nil {
 		f.room.Leave()
 	}
 	return b, err
@@ -82,15 +81,31 @@ const (
 	streamWait = 30 * time.Second // of a stream, which other requests may need
 )
 
-// growing is room.Growing for what a server sends.
-func growing(room *intake.Room, patience time.Duration) func(n int) error {
-	grow := room.Growing(AnswerCost, patience)
-	return func(n int) error {
-		if n <= worthRoom {
-			return nil
-		}
-		return grow(n)
+// arrival counts the memory of one message of a server after the other, while they come.
+type arrival struct {
+	newRoom  func() *intake.Room
+	patience time.Duration
+	room     *intake.Room // of the message that has begun; nil: it is short
+	grow     func(n int) error
+}
+
+// hold waits for memory for n bytes of the message that has begun.
+func (in *arrival) hold(n int) error {
+	if n <= worthRoom || in.newRoom == nil {
+		return nil
 	}
+	if in.grow == nil {
+		in.room = cmp.Or(in.room, in.newRoom())
+		in.grow = in.room.Growing(AnswerCost, in.patience)
+	}
+	return in.grow(n)
+}
+
+// take returns the room of the message, which has come.
+func (in *arrival) take() *intake.Room {
+	room := in.room
+	in.room, in.grow = nil, nil
+	return room
 }
 
 func (o *HTTPOptions) newRoom() *intake.Room {
@@ -170,7 +185,7 @@ func readWhole(r io.Reader, announced int64, limit int, hold func(n int) error) 
 }
 
 func bodyRefusal(err error) *refusal {
-	if errors.Is(err, intake.ErrFull) || errors.Is(err, intake.ErrGreedy) {
+	if errors.Is(err, intake.ErrFull) {
 		return refuse(CodeNoRoom, err)
 	}
 	if errors.Is(err, errBodyTooLong) || errors.Is(err, eventstream.ErrTooLong) || errors.Is(err, errEncoding) ||

@@ -31,10 +31,10 @@ func (x *exchange) body() (*reuse.Buffer, *rejection) {
 	in := &pacedReader{x: x, start: time.Now()}
 	b, err := readWhole(in, x.r.ContentLength, x.f.opt.MaxBody, x.room.Growing(intake.BodyCost, intake.BodyWait))
 	switch {
-	case errors.Is(err, intake.ErrFull):
-		return nil, &errFull
 	case errors.Is(err, intake.ErrGreedy):
 		return nil, &errGreedy
+	case errors.Is(err, intake.ErrFull):
+		return nil, &errFull
 	case errors.Is(err, errBodyTooLong):
 		return nil, &errTooLong
 	case errors.Is(err, os.ErrDeadlineExceeded):

@@ -52,7 +52,7 @@ func (c *HTTP) events(ctx context.Context, resp *http.Response, request ID, enou
 	er.R = heldReader{body, er}
 	for ctx.Err() == nil {
 		ev, err := er.Next()
-		if errors.Is(err, eventstream.ErrTooLong) || errors.Is(err, intake.ErrFull) || errors.Is(err, intake.ErrGreedy) {
+		if errors.Is(err, eventstream.ErrTooLong) || errors.Is(err, intake.ErrFull) {
 			return er, bodyRefusal(err)
 		}
 		if err != nil {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/platform/reuse"
 )
 
@@ -25,29 +24,8 @@ type lineReader struct {
 	err     error
 	idle    int // reads in a row that brought nothing
 
-	newRoom func() *intake.Room
-	room    *intake.Room // of the line that has begun; nil: it is short
-	grow    func(n int) error
-	full    bool // there is no memory for the line
-}
-
-// takeRoom returns the room of the line that next has returned, which becomes the caller's.
-func (lr *lineReader) takeRoom() *intake.Room {
-	room := lr.room
-	lr.room = nil
-	return room
-}
-
-// hold waits for memory for n bytes of a line, and reports whether there is.
-func (lr *lineReader) hold(n int) bool {
-	if n <= worthRoom || lr.newRoom == nil {
-		return true
-	}
-	if lr.room == nil {
-		lr.room = lr.newRoom()
-		lr.grow = growing(lr.room, streamWait)
-	}
-	return lr.grow(n) == nil
+	in   arrival
+	full bool // there is no memory for the line
 }
 
 // next returns the next line that is not empty, without its end, and the
@@ -137,7 +115,7 @@ func (lr *lineReader) fill() {
 	if len(lr.buf) == cap(lr.buf) {
 		held := lr.buf[lr.off:]
 		room := max(len(held)+readSize, min(2*len(held), lr.max+readSize))
-		if lr.full = !lr.hold(room); lr.full {
+		if lr.full = lr.in.hold(room) != nil; lr.full {
 			return
 		}
 		grown := reuse.Copy(held, room)
@@ -165,7 +143,7 @@ func (lr *lineReader) skip() error {
 	if lr.full {
 		v.Reason, lr.full = reasonNoRoom, false
 	}
-	lr.takeRoom().Leave()
+	lr.in.take().Leave()
 	mem, piece := lr.mem, lr.buf[lr.off:]
 	lr.read(nil)
 	for {

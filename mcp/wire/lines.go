@@ -88,7 +88,7 @@ func (l *Lines) Start(r Receiver) {
 // read is a goroutine of its own because a read of a pipe or terminal that
 // this process inherited cannot be interrupted.
 func (l *Lines) read() {
-	lr := lineReader{r: l.r, max: maxMessage(l.lim), newRoom: l.newRoom}
+	lr := lineReader{r: l.r, max: maxMessage(l.lim), in: arrival{newRoom: l.newRoom, patience: streamWait}}
 	for {
 		select {
 		case <-l.closed:
@@ -99,7 +99,7 @@ func (l *Lines) read() {
 		var v *Violation
 		switch {
 		case err == nil:
-			l.decode(line, owned, lr.takeRoom())
+			l.decode(line, owned, lr.in.take())
 		case errors.As(err, &v):
 			l.to.violation(v)
 		case gone(err):

@@ -24,13 +24,11 @@ type eventReader struct {
 	// growing are the Buffers to which the Reader appends: that of a line, and that of the data
 	// of an event.
 	growing []*reuse.Buffer
-	newRoom func() *intake.Room
-	room    *intake.Room // of the event that has begun; nil: it is short
-	grow    func(n int) error
+	in      arrival
 }
 
 func newEvents(r io.Reader, l strictjson.Limits, newRoom func() *intake.Room) *eventReader {
-	es := &eventReader{lim: l, newRoom: newRoom}
+	es := &eventReader{lim: l, in: arrival{newRoom: newRoom, patience: streamWait}}
 	es.Reader = eventstream.Reader{R: r, Decoder: eventstream.Decoder{Max: maxMessage(l), Append: es.append}}
 	return es
 }
@@ -59,15 +57,9 @@ func (h heldReader) Read(p []byte) (int, error) {
 	for _, b := range es.growing {
 		n += len(b.Bytes())
 	}
-	if n > worthRoom && es.room == nil {
-		es.room = es.newRoom()
-		es.grow = growing(es.room, streamWait)
-	}
-	if es.room != nil {
-		if err := es.grow(n); err != nil {
-			es.room.Leave()
-			return 0, err
-		}
+	if err := es.in.hold(n); err != nil {
+		es.in.take().Leave()
+		return 0, err
 	}
 	return h.Reader.Read(p)
 }
@@ -90,8 +82,7 @@ func (es *eventReader) own(e eventstream.Event) *reuse.Buffer {
 // message returns what an event of MCP carries, or why it is not a message; nil twice for an
 // event that is about something else.
 func (es *eventReader) message(e eventstream.Event) (*Message, *Violation) {
-	buf, room := es.own(e), es.room
-	es.room = nil
+	buf, room := es.own(e), es.in.take()
 	if e.Name != "" && e.Name != "message" || len(e.Data) == 0 {
 		buf.Release()
 		room.Leave()

@@ -30,7 +30,7 @@ func (g *Guard) inspect(found *route, t target, w http.ResponseWriter, r *http.R
 	body, room, err := g.bodies.Read(w, r, who)
 	defer room.Leave()
 	switch {
-	case errors.Is(err, intake.ErrFull), errors.Is(err, intake.ErrGreedy):
+	case errors.Is(err, intake.ErrFull):
 		done() // the client may take long to read the refusal
 		g.busy(w, r, f, err)
 		return

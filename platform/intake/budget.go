@@ -6,16 +6,17 @@ package intake
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"sync"
 	"time"
 )
 
-// Why there is no room, to be compared with errors.Is.
+// Why there is no room, to be compared with errors.Is. ErrGreedy is ErrFull for this caller.
 var (
 	ErrFull   = errors.New("intake: the room for all callers is used up")
-	ErrGreedy = errors.New("intake: this caller has used up its share")
+	ErrGreedy = fmt.Errorf("%w: this caller has used up its share", ErrFull)
 )
 
 // BodyCost is what a byte of a request's body may cost: the body as it comes in pieces and whole, what is
