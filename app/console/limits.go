@@ -65,8 +65,8 @@ func (c *Console) afford(q *request, n int64) error {
 }
 
 // looksAt is asked before a page looks at a text of so many bytes: it waits for the memory that this costs, and
-// for the place of a long text. One page has that at a time, so that calls keep their share of the processor. It
-// returns nil, or the answer for a page that has to come later.
+// for the place of a long text. One page has that at a time, and as long again it stays empty, so that calls keep
+// their share of the processor. It returns nil, or the answer for a page that has to come later.
 func (c *Console) looksAt(q *request, n int) answer {
 	if err := c.afford(q, textCost*int64(n)); err != nil {
 		return busy(err)
@@ -80,7 +80,8 @@ func (c *Console) looksAt(q *request, n int) answer {
 	if err != nil {
 		return busy(err)
 	}
-	q.free = free
+	began := time.Now()
+	q.free = func() { time.AfterFunc(time.Since(began), free) }
 	return nil
 }
 

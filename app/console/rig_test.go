@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
@@ -55,6 +56,7 @@ func newTest(t testing.TB, change ...func(*testConsole, *Options)) *testConsole 
 	if g.Console, err = New(o); err != nil {
 		t.Fatal(err)
 	}
+	g.Console.work = intake.NewBudget(1 << 30) // a test does not wait for its turn
 	g.Console.who = func(*http.Request) (Person, error) {
 		g.mu.Lock()
 		defer g.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 )
@@ -36,13 +37,13 @@ type Budget struct {
 	used  int64
 	by    map[string]int64 // of callers that have something
 
-	waiting int
-	freed   chan struct{} // closed once something has been given back to those who wait
+	waiting map[string][]*share // by caller, in the order in which they began to wait
+	freed   chan struct{}       // closed once those who wait have to look again
 }
 
 // NewBudget returns a Budget of so much.
 func NewBudget(total int64) *Budget {
-	return &Budget{total: total, by: map[string]int64{}, freed: make(chan struct{})}
+	return &Budget{total: total, by: map[string]int64{}, waiting: map[string][]*share{}, freed: make(chan struct{})}
 }
 
 // Resize changes how much there is. What is taken stays taken.
@@ -87,10 +88,27 @@ func (b *Budget) Give(who string, n int64) {
 	if b.by[who] -= n; b.by[who] == 0 {
 		delete(b.by, who)
 	}
-	if b.waiting > 0 {
+	b.wake()
+}
+
+// wake has those who wait look again. b.mu is held.
+func (b *Budget) wake() {
+	if len(b.waiting) > 0 {
 		close(b.freed)
 		b.freed = make(chan struct{})
 	}
+}
+
+// hopeless reports whether all that the caller of s has belongs to what waits, and s is the last of them that has
+// something: it gives up, or none of them could go on. b.mu is held.
+func (b *Budget) hopeless(s *share) bool {
+	sum, last := int64(0), s
+	for _, w := range b.waiting[s.who] {
+		if sum += w.has; w.has > 0 {
+			last = w
+		}
+	}
+	return s == last && sum > s.has && sum == b.by[s.who]
 }
 
 // Used is how much is taken now.
@@ -139,25 +157,41 @@ func (r *Room) Add(ctx context.Context, n int64) error {
 	b := r.of
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for {
+	for waits := false; ; {
 		more := min(n, b.total-r.has)
 		err := b.take(r.who, more, r.has)
 		if err == nil {
 			r.has += max(more, 0)
 			return nil
 		}
+		if !waits {
+			waits = true
+			b.waiting[r.who] = append(b.waiting[r.who], r.share)
+			defer b.leaveQueue(r.share)
+			b.wake()
+		}
+		if b.hopeless(r.share) {
+			return err
+		}
 		freed := b.freed
-		b.waiting++
 		b.mu.Unlock()
 		select {
 		case <-freed:
 		case <-ctx.Done():
 		}
 		b.mu.Lock()
-		b.waiting--
 		if ctx.Err() != nil {
 			return err
 		}
+	}
+}
+
+func (b *Budget) leaveQueue(s *share) {
+	list := b.waiting[s.who]
+	if list = slices.DeleteFunc(list, func(w *share) bool { return w == s }); len(list) > 0 {
+		b.waiting[s.who] = list
+	} else {
+		delete(b.waiting, s.who)
 	}
 }
 

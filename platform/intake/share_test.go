@@ -10,8 +10,10 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
@@ -112,6 +114,41 @@ func TestRoom(t *testing.T) {
 	}
 	two = nil
 	waittest.Until(t, "the collector gives back what is forgotten", func() bool { runtime.GC(); return b.Used() == 0 })
+}
+
+// TestRoomsThatWait: of a caller's messages that wait for each other the last one gives up at once, and the first one
+// gets what it needs; what waits while another one goes on does not give up.
+func TestRoomsThatWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(100)
+		rooms := make([]*Room, 5) // a caller alone has 50
+		for i := range rooms {
+			if rooms[i] = b.Room("a"); rooms[i].Take(10) != nil {
+				t.Fatal(b.used)
+			}
+		}
+		goesOn := rooms[4]
+		ended := make([]error, 4)
+		var work sync.WaitGroup
+		for i := range ended {
+			work.Go(func() {
+				ended[i] = rooms[i].Add(t.Context(), 20)
+				rooms[i].Leave()
+			})
+			synctest.Wait()
+			if ended[i] != nil {
+				t.Errorf("room %d gives up while another one goes on", i)
+			}
+		}
+		if goesOn.Add(t.Context(), 20) == nil {
+			t.Error("the last one gets what it asks for")
+		}
+		goesOn.Leave()
+		work.Wait()
+		if b.used != 0 || len(b.waiting) != 0 || errors.Join(ended[:3]...) != nil || ended[3] == nil {
+			t.Errorf("%d are taken, %d callers wait; %v", b.used, len(b.waiting), ended)
+		}
+	})
 }
 
 // TestGrowing: of a message as many bytes are counted as have come, each once.
