@@ -3,7 +3,7 @@
 // Package attack measures what attackers do to the calls of an honest principal, and to the memory of the process.
 //
 // It starts pellucid up with a budget of memory, and servers of its own behind it. An honest principal calls a tool
-// without pause: first alone, then beside an attack. The attackers are another process of lower priority, as
+// without pause: first alone, then beside an attack. The attackers are another process of the lowest priority, as
 // their work is done on machines of theirs.
 package attack
 
@@ -140,7 +140,7 @@ func (o *Options) measure(ctx context.Context, name string) (f Figure, err error
 	if err := os.WriteFile(g.path("clear_refs"), []byte("5"), 0o200); err != nil {
 		return f, err
 	}
-	attackers := exec.CommandContext(ctx, "nice", append([]string{"-n", "10"}, append(slices.Clone(o.Self), "--play", name, "--addr", g.addr, "--for", o.For.String())...)...)
+	attackers := exec.CommandContext(ctx, "nice", append([]string{"-n", "19"}, append(slices.Clone(o.Self), "--play", name, "--addr", g.addr, "--for", o.For.String())...)...)
 	var said, failed bytes.Buffer
 	attackers.Stdout, attackers.Stderr = &said, &failed
 	if err := attackers.Start(); err != nil {

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -34,14 +36,18 @@ func startServers() (*httptest.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := 0
+	var honest sync.Map // by size: a server that makes its answers would slow the honest client beside it
+	var n atomic.Int64
 	results := map[string]func(size int) string{
 		"read": func(size int) string {
-			return `{"content":[{"type":"text","text":"` + strings.Repeat("Honest text. ", size/13+1)[:size] + `"}]}`
+			made, known := honest.Load(size)
+			if !known {
+				made, _ = honest.LoadOrStore(size, `{"content":[{"type":"text","text":"`+strings.Repeat("Honest text. ", size/13+1)[:size]+`"}]}`)
+			}
+			return made.(string)
 		},
 		"hidden": func(int) string {
-			n++ // each is another text
-			return fmt.Sprintf(`{"content":[{"type":"text","text":"page %d \U000e0041\U000e0042\U000e0043 %s"}]}`, n, strings.Repeat("x", 100<<10))
+			return fmt.Sprintf(`{"content":[{"type":"text","text":"page %d %s %s"}]}`, n.Add(1), "\U000e0041\U000e0042\U000e0043", long) // each is another text
 		},
 		"patterns": func(int) string {
 			return `{"content":[{"type":"text","text":` + string(text) + `}],"structuredContent":` + structured + `}`
@@ -76,7 +82,9 @@ func startServers() (*httptest.Server, error) {
 			result = results[m.Params.Name](m.Params.Arguments.Bytes)
 		}
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":`, m.ID)
+		_, _ = io.WriteString(w, result)
+		_, _ = io.WriteString(w, "}")
 	})), nil
 }
 

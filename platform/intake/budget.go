@@ -24,6 +24,10 @@ var (
 // parsed of it, and what the collector has not found yet.
 const BodyCost = 4
 
+// leastReserved is how large a Budget has to be for its last eighth to be kept for callers that have little: so a
+// short message finds memory, however many callers send long ones.
+const leastReserved = 16 << 20
+
 // BodyWait is the patience with which a body waits for memory.
 const BodyWait = 2 * time.Second
 
@@ -66,8 +70,12 @@ func (b *Budget) take(who string, n, own int64) error {
 		return nil
 	}
 	left, has := b.total-b.used-n, b.by[who]
+	little := has // what counts of the caller against the reserve
+	if who == "" {
+		little = own
+	}
 	switch {
-	case left < 0:
+	case left < 0, b.total >= leastReserved && left < b.total/8 && little+n > b.total/256 && b.used > own:
 		return ErrFull
 	case who != "" && has > own && has+n > left:
 		return ErrGreedy

@@ -151,6 +151,35 @@ func TestRoomsThatWait(t *testing.T) {
 	})
 }
 
+// TestReserve: long messages of several callers leave memory for short ones, and one alone may have all.
+func TestReserve(t *testing.T) {
+	const total = 64 << 20
+	b := NewBudget(total)
+	soon, stop := context.WithCancel(t.Context())
+	stop()
+	alone := b.Room("a")
+	if err := alone.Add(soon, total); err != nil {
+		t.Error(err)
+	}
+	alone.Leave()
+	rooms := []*Room{b.Room("a"), b.Room("b"), b.Room("c")}
+	for range 64 { // each has one message, which grows
+		for _, r := range rooms {
+			_ = r.Add(soon, 1<<20) // until it is refused
+		}
+	}
+	if left := total - b.used; left < total/8 || left > total/8+1<<20 {
+		t.Errorf("%d bytes are left", left)
+	}
+	for _, who := range []string{"honest", "", "a"} {
+		r := b.Room(who)
+		if err := r.Add(soon, 64<<10); (err == nil) != (who != "a") {
+			t.Errorf("a short message of %q: %v", who, err)
+		}
+		r.Leave()
+	}
+}
+
 // TestGrowing: of a message as many bytes are counted as have come, each once.
 func TestGrowing(t *testing.T) {
 	b := NewBudget(1000)
