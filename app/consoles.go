@@ -154,7 +154,7 @@ func (b *Gateway) console(r *rules.Rules, who auth.Authenticator) (*console.Cons
 	o := consoleParts{b.log, b.store, b.records, b.questions(), b.flag, b.twoPersons}.options()
 	o.Rules, o.Health = b.rules.Load, func() []fleet.Health { return b.fleet.Health() }
 	o.SignIns.Idle, o.SignIns.Life = signin.DefaultIdle, signin.DefaultLife
-	o.Proxies = r.HTTP.Proxies()
+	o.Proxies, o.Memory = r.HTTP.Proxies(), b.memory
 	o.URL, o.Links, o.Tokens = r.PublicURL, r.Console.Links, who
 	for _, g := range r.Console.Grants {
 		role, _ := console.ParseRole(g.Role)

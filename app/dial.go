@@ -13,13 +13,14 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/child"
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/platform/login"
 )
 
 // dialer is how a server is reached. What a process writes to its standard error goes to the log,
 // and its end is kept in tail.
 // Requests to a URL carry the tokens of logins; called is what pellucid login calls the server.
-func dialer(s *rules.Server, tail *child.Tail, logins *login.Store, called string, log *slog.Logger) (fleet.Dialer, error) {
+func dialer(s *rules.Server, tail *child.Tail, logins *login.Store, called string, room func(owner string) *intake.Room, log *slog.Logger) (fleet.Dialer, error) {
 	if s.Command != nil {
 		c := command(s)
 		if names := c.WithheldProxies(); len(names) > 0 {
@@ -34,14 +35,14 @@ func dialer(s *rules.Server, tail *child.Tail, logins *login.Store, called strin
 				log.Warn("the server writes lines to its standard output that are not JSON-RPC: they are dropped; it should log to its standard error", "line", excerpt)
 			}
 		}
-		return fleet.Command(c), nil
+		return fleet.Command(c, room), nil
 	}
 	credentials := install.Credentials(logins, s, called, log)
 	if credentials != nil {
 		of := credentials
 		credentials = func(owner string) wire.Credentials { return of(principalID(owner)) }
 	}
-	return fleet.URL(s.Transport, s.URL.Reveal(), wire.HTTPOptions{Header: s.Header(), Limits: fleet.ServerLimits, ProxyFromEnvironment: true, TLS: s.TLS.Config(func(line string) { log.Warn(line) }),
+	return fleet.URL(s.Transport, s.URL.Reveal(), wire.HTTPOptions{Header: s.Header(), Limits: fleet.ServerLimits, Room: room, ProxyFromEnvironment: true, TLS: s.TLS.Config(func(line string) { log.Warn(line) }),
 		Notice: func(line string) { log.Warn("server: " + line) }}, credentials)
 }
 

@@ -11,13 +11,14 @@ import (
 
 // An entrance is what stands between the network and the handlers.
 type entrance struct {
-	who      auth.Authenticator // nil: every caller may use it
-	metadata http.Handler       // RFC 9728; nil: none
-	outer    func(http.Handler) http.Handler
-	inner    func(http.Handler) http.Handler
+	who      auth.Authenticator              // nil: every caller may use it
+	metadata http.Handler                    // RFC 9728; nil: none
+	local    func(http.Handler) http.Handler // refuses what does not come from here, by Host and Origin
+	known    func(http.Handler) http.Handler // lets principals through, within their limits
+	named    func(http.Handler) http.Handler // lets callers without credentials through too
 }
 
-// addressFactor is how many principals may share an address, behind one router, or behind a proxy that is not named as trusted.
+// addressFactor is how many clients with bad tokens may share an address, behind one router, or behind a proxy that is not named as trusted.
 const addressFactor = 16
 
 func (b *Gateway) entrance(r *rules.Rules) (*entrance, error) {
@@ -47,7 +48,7 @@ func (b *Gateway) entrance(r *rules.Rules) (*entrance, error) {
 	byAddress.Rate *= addressFactor
 	byAddress.Burst *= addressFactor
 	byAddress.Concurrent *= addressFactor
-	outer, err := auth.NewLimit(byAddress)
+	refused, err := auth.NewLimit(byAddress)
 	if err != nil {
 		return nil, err
 	}
@@ -61,12 +62,17 @@ func (b *Gateway) entrance(r *rules.Rules) (*entrance, error) {
 		if g.who == nil {
 			return h
 		}
-		return auth.Require(g.who, "", h)
+		return auth.RequireLimited(g.who, "", refused, h)
 	}
-	limit := func(h http.Handler) http.Handler { return b.meter.Gate("address", outer)(h) }
-	g.outer = func(h http.Handler) http.Handler { return b.meter.Gate("origin", local)(limit(h)) }
-	g.inner = func(h http.Handler) http.Handler {
-		return b.meter.Gate("auth", require)(b.meter.Gate("limit", inner)(h))
+	identify := func(h http.Handler) http.Handler {
+		if g.who == nil {
+			return h
+		}
+		return auth.IdentifyLimited(g.who, refused, h)
 	}
+	g.local = b.meter.Gate("origin", local)
+	limit := b.meter.Gate("limit", inner)
+	g.known = func(h http.Handler) http.Handler { return b.meter.Gate("auth", require)(limit(h)) }
+	g.named = func(h http.Handler) http.Handler { return b.meter.Gate("auth", identify)(limit(h)) }
 	return g, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 )
 
 // sessionOwner names the owner of a session: a principal with certain scopes, so
@@ -33,6 +34,9 @@ func claimsOf(r *http.Request) []byte {
 	p, _ := auth.FromContext(r.Context())
 	return p.Claims
 }
+
+// room is memory for the messages of a session's owner.
+func (b *boundary) room(owner string) *intake.Room { return b.memory.Room(principalID(owner)) }
 
 // principalID is the principal of a session's owner.
 func principalID(owner string) string {
@@ -64,7 +68,7 @@ func (b *Gateway) front(r *rules.Rules, server string, accept func(context.Conte
 			})
 		},
 		Principal: sessionOwner, Claims: claimsOf, MaxBody: r.HTTP.MaxBody, Sessions: r.HTTP.Sessions, Idle: r.HTTP.SessionIdle,
-		Registry: b.registry(server), Forwarder: b.forwarder(),
+		Room: b.room, Registry: b.registry(server), Forwarder: b.forwarder(),
 		Notice: func(line string) { b.log.Warn("client: " + line) },
 	})
 }

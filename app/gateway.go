@@ -236,6 +236,7 @@ func (b *Gateway) apply(r *rules.Rules) error {
 		unseat()
 		return fmt.Errorf("up: %w", err)
 	}
+	b.memory.Resize(int64(r.Limits.Memory))
 	old := b.rules.Load()
 	b.rules.Store(r) // before any session of a new server can ask for them
 	b.admit.Set(admissions)
@@ -288,7 +289,7 @@ func (b *Gateway) server(s *rules.Server) (fleet.Server, error) {
 		}
 	}
 	var err error
-	out.Dial, err = dialer(s, words, b.logins, s.Name, b.log.With("server", s.Name))
+	out.Dial, err = dialer(s, words, b.logins, s.Name, b.room, b.log.With("server", s.Name))
 	return out, err
 }
 

@@ -25,6 +25,8 @@ func (b *Gateway) openGround(r *rules.Rules) error {
 	}
 	p := planGround(r, b.opt.GroundDB, b.opt.Database)
 	p.Ring, p.Log, p.Notice = b.ring, b.log, b.opt.Stderr
-	b.ground, err = OpenGround(context.Background(), dir, p)
+	if b.ground, err = OpenGround(context.Background(), dir, p); err == nil {
+		b.ground.memory = b.memory
+	}
 	return err
 }

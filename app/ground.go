@@ -14,6 +14,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/grounding/ingest"
 	"github.com/pellucid-mcp/pellucid/platform/build"
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/platform/keyring"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -55,6 +56,7 @@ type Ground struct {
 	refusals *ingest.Refusals
 	mcp      ground.MCPOptions
 	records  *install.Records
+	memory   *intake.Budget // of what is under way; nil: one of its own
 }
 
 // OpenGround makes an adapter that is to be served.

@@ -64,7 +64,7 @@ func (s *GroundServing) announce(w io.Writer, addr string) {
 // Handler serves the adapter, as ground.Adapter.Handler says. who knows the clients; nil:
 // no client is known. closed says that queries need a scope too.
 func (g *Ground) Handler(who auth.Authenticator, closed bool) http.Handler {
-	return g.Adapter.Handler(ground.HTTPOptions{MCP: g.mcp, Auth: who, RequireQueryScope: closed, Log: g.log})
+	return g.Adapter.Handler(ground.HTTPOptions{MCP: g.mcp, Auth: who, RequireQueryScope: closed, Log: g.log, Memory: g.memory})
 }
 
 // ServeStdio serves the one client of in and out until in or ctx ends, and closes neither.

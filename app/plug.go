@@ -29,7 +29,7 @@ func (b *Gateway) plug(r *rules.Rules, g *entrance) (http.Handler, error) {
 		return nil, fmt.Errorf("up: %w", err)
 	}
 	h, err := plug.New(plug.Options{
-		Default: others, Tokens: r.Tokens, MaxBody: int64(r.HTTP.MaxBody),
+		Default: others, Tokens: r.Tokens, MaxBody: int64(r.HTTP.MaxBody), Memory: b.memory,
 		Principal: func(r *http.Request) string { return principalID(sessionOwner(r)) },
 		Inspector: func(server string) *gateway.Inspector { return own[server] },
 	})

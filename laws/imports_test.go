@@ -72,7 +72,7 @@ platform/terminal: text/finding text/scrub text/href text/ucd text/strictjson gi
 platform/build:    text/scrub
 
 # mcp: reads and writes messages of the Model Context Protocol, in both eras, and lists where third-party text stands in them
-mcp/wire:     text/eventstream text/finding text/strictjson platform/backoff platform/reuse
+mcp/wire:     text/eventstream text/finding text/strictjson platform/backoff platform/reuse platform/intake
 mcp/mcpmsg:   text/strictjson mcp/wire
 mcp/mcpshape: text/strictjson platform/reuse mcp/mcpmsg
 mcp/session:  text/strictjson platform/keyring mcp/wire
@@ -97,7 +97,7 @@ grounding/attest:    text/finding text/scrub text/href text/ucd text/rfc3339 tex
 grounding/consensus: text/href text/ucd text/rfc3339 text/strictjson grounding/attest
 grounding/didweb:    text/href grounding/attest
 grounding/demonstration: text/href text/strictjson grounding/attest
-grounding/ground:    text/finding text/scrub text/href text/frame text/rfc3339 text/strictjson text/ucd platform/backoff platform/auth platform/loopback platform/terminal mcp/wire mcp/mcpmsg grounding/attest grounding/consensus github.com/modelcontextprotocol/go-sdk
+grounding/ground:    text/finding text/scrub text/href text/frame text/rfc3339 text/strictjson text/ucd platform/backoff platform/auth platform/loopback platform/terminal mcp/wire mcp/mcpmsg grounding/attest grounding/consensus github.com/modelcontextprotocol/go-sdk platform/intake
 grounding/validator: text/finding text/strictjson platform/terminal grounding/attest
 grounding/ingest:    text/finding platform/backoff platform/state platform/terminal text/strictjson grounding/attest grounding/ground
 grounding/corpus:
@@ -135,7 +135,7 @@ boundary/pinfile:              text/finding text/strictjson platform/state bound
 boundary/gateway:              text/finding text/scrub text/href text/frame text/strictjson text/ucd platform/intake platform/loopback platform/reuse mcp/wire mcp/mcpmsg mcp/mcpshape record/captures record/hold boundary/policy boundary/classify boundary/validate boundary/surface boundary/blob
 boundary/evidence:             text/frame record/hold record/ledger record/trust record/standing grounding/attest grounding/ground boundary/policy boundary/classify boundary/gateway boundary/surface boundary/validate
 boundary/admit:                text/finding text/strictjson platform/backoff mcp/wire mcp/mcpmsg boundary/policy boundary/classify boundary/descriptions boundary/surface boundary/gateway
-boundary/fleet:                text/finding text/frame text/strictjson platform/backoff platform/child mcp/wire mcp/mcpmsg boundary/gateway
+boundary/fleet:                text/finding text/frame text/strictjson platform/backoff platform/child mcp/wire mcp/mcpmsg boundary/gateway platform/intake
 boundary/rules:                text/finding text/scrub text/href text/frame text/jsonc text/rfc3339 text/strictjson text/ucd platform/auth platform/build platform/capture platform/egress platform/listen platform/loopback platform/signin platform/terminal mcp/wire record/captures record/trust record/ledger record/webhook record/witness grounding/attest grounding/consensus grounding/ground model/delegation model/format model/llm boundary/classify boundary/classify/deep boundary/classify/local boundary/classify/onnx boundary/classify/remote boundary/gateway boundary/policy boundary/policy/expr boundary/policy/values boundary/surface github.com/goccy/go-yaml github.com/fsnotify/fsnotify
 boundary/classifiers:          text/finding text/scrub text/strictjson model/llm boundary/policy boundary/gateway boundary/classify boundary/classify/deep boundary/classify/judge boundary/classify/local boundary/classify/onnx boundary/rules
 boundary/reviewer:             model/llm boundary/rules boundary/surface
@@ -156,7 +156,7 @@ app/audit:   text/finding text/frame platform/backoff platform/state platform/te
 app/explain: text/finding text/frame platform/state platform/terminal record/hold record/ledger record/review record/sequence record/standing record/trust boundary/policy boundary/gateway boundary/surface storage app/audit app/install
 app/backtest: text/finding platform/capture platform/terminal record/captures record/ledger record/sequence record/standing record/trust boundary/policy boundary/policy/expr boundary/rules storage app/install
 app/console/marked: text/scrub text/ucd
-app/console: platform/capture record/captures record/review boundary/fleet boundary/policy boundary/gateway boundary/rules boundary/surface boundary/pinview app/explain text/finding text/frame platform/auth platform/signin platform/terminal record/hold record/index record/ledger record/sequence storage text/scrub text/ucd app/console/marked github.com/coreos/go-oidc/v3 golang.org/x/oauth2 golang.org/x/time model/counterfactual model/guard
+app/console: platform/capture record/captures record/review boundary/fleet boundary/policy boundary/gateway boundary/rules boundary/surface boundary/pinview app/explain text/finding text/frame platform/auth platform/signin platform/terminal record/hold record/index record/ledger record/sequence storage text/scrub text/ucd app/console/marked github.com/coreos/go-oidc/v3 golang.org/x/oauth2 golang.org/x/time model/counterfactual model/guard platform/intake
 app/guardreport: platform/state platform/terminal record/ledger record/sequence model/delegation model/guard model/analysis storage model/interval app/install
 app:         text/finding text/strictjson text/frame platform/backoff platform/capture platform/child platform/keyring platform/intake platform/login platform/loopback platform/sigv4 platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era mcp/session record/captures record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/demonstration grounding/ground grounding/validator grounding/ingest model/format model/counterfactual model/delegation model/llm model/guard model/analysis boundary/classify boundary/policy boundary/policy/values boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/descriptions boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/audit app/explain app/exit app/install platform/peer platform/lease record/webhook mcp/forward platform/egress platform/signin app/console
 app/apptest: platform/logtest boundary/rules app github.com/modelcontextprotocol/go-sdk

@@ -33,6 +33,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/platform/capture"
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/platform/signin"
 	"github.com/pellucid-mcp/pellucid/record/captures"
 	"github.com/pellucid-mcp/pellucid/record/hold"
@@ -56,6 +57,7 @@ type Options struct {
 	OpenID  *OpenID            // nil: no provider; it needs URL
 	Grants  []Grant            // who has which role; no grants: only a link signs in
 	Proxies auth.Proxies       // are believed about where a request comes from
+	Memory  *intake.Budget     // of pages under way; nil: of 256 MiB
 
 	Ledger     *storage.Ledger     // records and their index; nil: no log is kept
 	Rules      func() *rules.Rules // in force; nil: this console belongs to no gateway
@@ -106,6 +108,9 @@ type Console struct {
 	provider *provider // nil: none
 	recheck  auth.Rechecker
 	door     func(http.Handler) http.Handler // limits by address
+	visitors func(http.Handler) http.Handler // the same, of requests without a session
+	people   func(person string) (leave func(), wait time.Duration)
+	work     *intake.Budget // places for pages that look at a long text
 	header   header
 	attempts *rate.Limiter // logins that come back from the provider
 	failures *rate.Limiter // tokens and links that are not valid
@@ -123,7 +128,10 @@ func New(o Options) (*Console, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Console{opt: o, mux: http.NewServeMux(), routes: routes(), files: newAssets(), attempts: rate.NewLimiter(5, 30), failures: rate.NewLimiter(rate.Every(6*time.Second), 30)}
+	if o.Memory == nil {
+		o.Memory = intake.NewBudget(256 << 20)
+	}
+	c := &Console{opt: o, mux: http.NewServeMux(), routes: routes(), files: newAssets(), work: intake.NewBudget(1), attempts: rate.NewLimiter(5, 30), failures: rate.NewLimiter(rate.Every(6*time.Second), 30)}
 	c.who = c.identify
 	if o.OpenID != nil {
 		if o.URL == "" {
@@ -168,6 +176,8 @@ type request struct {
 	who  Person
 	now  time.Time
 	body http.ResponseWriter // for MaxBytesReader
+	room *intake.Room        // memory of the page; nil: the person has not signed in
+	free func()              // gives the place for work back; nil: the page has none
 }
 
 // An answer is what a handler returns: a page, a state or a redirect.
@@ -190,6 +200,10 @@ func (c *Console) endpoint(r route) http.Handler {
 		ctx := hr.Context()
 		ctx, stop := context.WithTimeout(ctx, pageTime)
 		defer stop()
+		conn := http.NewResponseController(w)
+		_ = conn.SetReadDeadline(time.Now().Add(pageTime)) // a writer of a test has none
+		_ = conn.SetWriteDeadline(time.Now().Add(2 * pageTime))
+		defer conn.SetWriteDeadline(time.Time{}) // the next request on the connection must not inherit it
 		q := &request{Request: hr.WithContext(ctx), now: c.opt.Now(), body: w}
 		q.Body = http.MaxBytesReader(w, hr.Body, max(maxForm, r.body))
 		if err := sameOrigin.Check(hr); err != nil {
@@ -198,13 +212,17 @@ func (c *Console) endpoint(r route) http.Handler {
 			return
 		}
 		if r.least == Public {
-			r.handle(c, q).write(c, w, q)
+			if r.door {
+				r.handle(c, q).write(c, w, q)
+			} else {
+				c.visit(w, q, func() answer { return r.handle(c, q) })
+			}
 			return
 		}
 		who, err := c.who(q.Request)
 		switch {
 		case errors.Is(err, ErrNoSession):
-			signIn().write(c, w, q)
+			c.visit(w, q, func() answer { return signIn() })
 		case err != nil:
 			failed(err).write(c, w, q)
 		case who.Role < r.least:
@@ -216,11 +234,7 @@ func (c *Console) endpoint(r route) http.Handler {
 			noRight(who.Role, r.least).write(c, w, q)
 		default:
 			q.who = who
-			said := r.handle(c, q)
-			if hr.Method == http.MethodPost {
-				c.header.forget()
-			}
-			said.write(c, w, q)
+			c.serve(w, q, r)
 		}
 	})
 }

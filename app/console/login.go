@@ -72,9 +72,18 @@ func (c *Console) openDoor() (err error) {
 			return errors.New("console: tokens that cannot be checked again make no sessions")
 		}
 	}
-	c.door, err = auth.NewLimit(auth.Limits{Rate: doorRate, Burst: doorBurst, Concurrent: doorConcurrent, Proxies: c.opt.Proxies, Refuse: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		tooMany().write(c, w, &request{Request: r, now: c.opt.Now(), body: w})
-	})})
+	refuse := func(why state) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			why.write(c, w, &request{Request: r, now: c.opt.Now(), body: w})
+		})
+	}
+	if c.door, err = auth.NewLimit(auth.Limits{Rate: doorRate, Burst: doorBurst, Concurrent: doorConcurrent, Proxies: c.opt.Proxies, Refuse: refuse(tooMany())}); err != nil {
+		return err
+	}
+	if c.visitors, err = auth.NewLimit(auth.Limits{Proxies: c.opt.Proxies, Refuse: refuse(tooQuick())}); err != nil {
+		return err
+	}
+	c.people, err = pageLimits.ByName()
 	return err
 }
 

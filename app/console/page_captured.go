@@ -61,6 +61,15 @@ func (c *Console) captured(q *request, id string) answer {
 	case !q.who.Decides(got.Server):
 		return notYours()
 	}
+	n := 0
+	for _, part := range []*captures.Part{got.Arguments, got.Received, got.Delivered} {
+		if part != nil {
+			n += len(part.Text)
+		}
+	}
+	if no := c.looksAt(q, n); no != nil {
+		return no
+	}
 	v := &capturedView{ID: marked.Identifier(got.ID), Server: marked.Identifier(got.Server), Tool: nameOf(got.Tool), Who: nameOf(got.Principal), Verdict: marked.Identifier(got.Verdict),
 		At: moment(got.Time), Until: minute(got.Until)}
 	for _, p := range []struct {

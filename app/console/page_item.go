@@ -159,6 +159,9 @@ func (c *Console) item(q *request) answer {
 }
 
 func (c *Console) itemPage(q *request, it *hold.Item, status int) answer {
+	if no := c.looksAt(q, len(it.Body)); no != nil {
+		return no
+	}
 	list, err := listOf(q)
 	if err != nil {
 		return unreadable(err, "", q.now)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app/console/marked"
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
@@ -101,7 +102,15 @@ var verbs = [...]verbView{keeps: {"kept", ""}, notes: {"noted", ""}, changes: {"
 
 // xray looks at a text that the person has pasted or dropped. It is not logged and not kept.
 func (c *Console) xray(q *request) answer {
+	if err := c.afford(q, intake.BodyCost*max(maxForm, q.ContentLength)); err != nil {
+		return busy(err)
+	}
 	form, err := xrayForm(q.Request)
+	if err == nil {
+		if no := c.looksAt(q, len(form.text)); no != nil {
+			return no
+		}
+	}
 	switch {
 	case errors.Is(err, errXrayLarge):
 		return tooLarge(maxXray)

@@ -42,8 +42,8 @@ func (s state) write(c *Console, w http.ResponseWriter, q *request) {
 	if s.cause != nil {
 		c.opt.Log.Error("console: a request failed", "status", s.status, "error", finding.Quote(s.cause.Error()))
 	}
-	if s.status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "5")
+	if h := w.Header(); h.Get("Retry-After") == "" && (s.status == http.StatusServiceUnavailable || s.status == http.StatusTooManyRequests) {
+		h.Set("Retry-After", "5")
 	}
 	command := s.command
 	if s.stored {

@@ -53,7 +53,7 @@ type Options struct {
 
 	queue  int           // records that wait to be written; 8,192
 	group  int           // records of one transaction; 1,024
-	gather time.Duration // how long BestEffort waits for more before it writes; 50 ms
+	gather time.Duration // how long a record of BestEffort waits for more before it is written; 15 ms
 	wait   time.Duration // how long Record waits, and one attempt to write; 5 s
 	brief  time.Duration // the same while the store fails; 900 ms
 	retry  time.Duration // between attempts of BestEffort; 500 ms
@@ -92,11 +92,12 @@ type job struct {
 	record ledger.Sealed
 	event  *ledger.Event // yet to be sealed; nil: record
 	done   chan error    // nil: nobody waits
+	at     time.Time     // since when it waits
 }
 
 // New starts a Recorder.
 func New(o Options) *Recorder {
-	o.gather = cmp.Or(max(o.gather, 0), 50*time.Millisecond)
+	o.gather = cmp.Or(max(o.gather, 0), 15*time.Millisecond)
 	o.wait = cmp.Or(max(o.wait, 0), 5*time.Second)
 	o.brief = cmp.Or(max(o.brief, 0), 900*time.Millisecond)
 	o.retry = cmp.Or(max(o.retry, 0), 500*time.Millisecond)
@@ -220,6 +221,7 @@ func (r *Recorder) send(j job, late <-chan time.Time) bool {
 	if r.closed {
 		return false
 	}
+	j.at = time.Now()
 	select {
 	case r.queue <- j:
 		return true

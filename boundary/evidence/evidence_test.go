@@ -268,6 +268,47 @@ func TestDirect(t *testing.T) {
 	}
 }
 
+// slowDisk is a Store whose commits take 15 ms. It notes how long the oldest record waited that it was given.
+type slowDisk struct {
+	commits int
+	oldest  time.Duration
+}
+
+func (d *slowDisk) Add(_ context.Context, records [][]byte) error {
+	time.Sleep(15 * time.Millisecond)
+	for _, b := range records {
+		r, err := ledger.ReadSealed(b)
+		if err != nil {
+			return err
+		}
+		d.oldest = max(d.oldest, time.Since(r.Parsed.Time))
+	}
+	d.commits++
+	return nil
+}
+
+// TestWriteBehind: a record of the mode best-effort is durable within 50 ms where a commit takes 15 ms, and
+// records share commits all the same.
+func TestWriteBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &slowDisk{}
+		r := New(Options{Store: d, BestEffort: true})
+		const calls = 300
+		for range calls {
+			one := decision(1)
+			one.Time = time.Now()
+			if err := r.Record(one); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		r.Close(context.Background())
+		if d.oldest > 50*time.Millisecond || d.commits > calls/10 {
+			t.Errorf("a record waited %v; %d commits of %d records", d.oldest, d.commits, calls)
+		}
+	})
+}
+
 // TestCloseWithoutStore: a store that stays broken does not keep the process.
 func TestCloseWithoutStore(t *testing.T) {
 	m := &memory{}

@@ -14,24 +14,22 @@ import (
 func (r *Recorder) write() {
 	defer close(r.done)
 	for first := range r.queue {
-		if first.done == nil && r.o.gather > 0 { // nobody waits for it
-			first = r.gather(first)
+		if first.done == nil { // no caller waits for it
+			r.gather(first)
 		}
-		group := r.take(first)
-		r.store(group)
+		r.store(r.take(first))
 	}
 }
 
-// gather lets the queue fill for a while, or until somebody waits for what is in it.
-// Nobody can see into a channel, so it looks at how much there is.
-func (r *Recorder) gather(first job) job {
+// gather lets the queue fill until first has waited long enough: what has waited while the records before it were
+// written waits no longer.
+func (r *Recorder) gather(first job) {
 	if !r.o.BestEffort {
-		return first
+		return
 	}
-	for end := time.Now().Add(r.o.gather); time.Now().Before(end) && len(r.queue) < r.o.group && !r.ending(); {
+	for end := first.at.Add(r.o.gather); time.Now().Before(end) && len(r.queue) < r.o.group && !r.ending(); {
 		time.Sleep(r.o.gather / 8)
 	}
-	return first
 }
 
 func (r *Recorder) ending() bool {

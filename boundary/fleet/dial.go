@@ -12,6 +12,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/child"
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -41,9 +42,9 @@ type Child struct {
 	left      error // why something is left of it
 }
 
-// Start runs a stdio server. Its waits are 0.7 s where c does not say. The error
+// Start runs a stdio server. room is memory for a line of it; nil: lines are not counted. Its waits are 0.7 s where c does not say. The error
 // wraps child.ErrStart.
-func Start(c child.Command) (*Child, error) {
+func Start(c child.Command, room func() *intake.Room) (*Child, error) {
 	if c.CloseWait == 0 {
 		c.CloseWait = childWait
 	}
@@ -54,7 +55,7 @@ func Start(c child.Command) (*Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines := wire.NewLines(proc.Stdout, proc.Stdin, wire.LinesOptions{Limits: ServerLimits, Stray: c.Stray})
+	lines := wire.NewLines(proc.Stdout, proc.Stdin, wire.LinesOptions{Limits: ServerLimits, Stray: c.Stray, Room: room})
 	return &Child{Conn: lines, proc: proc, gone: make(chan struct{})}, nil
 }
 
@@ -111,10 +112,14 @@ func (c *Child) Exit() child.Exit {
 	return c.exit
 }
 
-// Command dials by starting a process.
-func Command(c child.Command) Dialer {
-	return func(context.Context) (wire.Conn, error) {
-		conn, err := Start(c)
+// Command dials by starting a process. room is memory for what it sends, as in wire.HTTPOptions.
+func Command(c child.Command, room func(principal string) *intake.Room) Dialer {
+	return func(ctx context.Context) (wire.Conn, error) {
+		var line func() *intake.Room
+		if room != nil {
+			line = func() *intake.Room { return room(principalOf(ctx)) }
+		}
+		conn, err := Start(c, line)
 		if err != nil {
 			return nil, err
 		}
@@ -146,9 +151,9 @@ func dialer[C wire.Conn](open func(string, wire.HTTPOptions) (C, error), url str
 	return func(ctx context.Context) (wire.Conn, error) {
 		o := o
 		if credentials != nil {
-			principal, _ := ctx.Value(principalKey{}).(string)
-			o.Credentials = credentials(principal)
+			o.Credentials = credentials(principalOf(ctx))
 		}
+		o.Principal = principalOf(ctx)
 		conn, err := open(url, o)
 		if err != nil {
 			return nil, err
@@ -159,6 +164,11 @@ func dialer[C wire.Conn](open func(string, wire.HTTPOptions) (C, error), url str
 
 // principalKey is the key of the principal that a Dialer is called for.
 type principalKey struct{}
+
+func principalOf(ctx context.Context) string {
+	principal, _ := ctx.Value(principalKey{}).(string)
+	return principal
+}
 
 // Talk calls talk with a connection of its own.
 func (d Dialer) Talk(ctx context.Context, talk func(context.Context, wire.ReadConn) error) error {

@@ -25,7 +25,7 @@ import (
 )
 
 func player(name, r string) Server {
-	return Server{Name: name, Dial: Command(role(r)), Child: true, Config: config(name)}
+	return Server{Name: name, Dial: Command(role(r), nil), Child: true, Config: config(name)}
 }
 
 // TestEndedAtProbe: that a server ends when it is asked for its revision is one line of no
@@ -106,7 +106,7 @@ func TestGone(t *testing.T) {
 			if r == "missing" {
 				c := role(r)
 				c.Args[0] = "/nowhere/server"
-				srv.Dial = Command(c)
+				srv.Dial = Command(c, nil)
 			}
 			f := fleetOf(t, Options{firstWait: time.Hour, mostWait: time.Hour}, srv)
 			l := read(newLink(f.ctx, f.get("p"), ""))
@@ -236,11 +236,11 @@ func TestSetEnds(t *testing.T) {
 func TestSetMistakes(t *testing.T) {
 	f := fleetOf(t, Options{})
 	err := f.Set([]Server{
-		{Name: "-a", Dial: Command(role("good")), Config: config("a")},
-		{Name: "a_b", Dial: Command(role("good")), Config: config("a")},
-		{Name: "a.b", Dial: Command(role("good")), Config: config("a")},
+		{Name: "-a", Dial: Command(role("good"), nil), Config: config("a")},
+		{Name: "a_b", Dial: Command(role("good"), nil), Config: config("a")},
+		{Name: "a.b", Dial: Command(role("good"), nil), Config: config("a")},
 		{Name: "c"},
-		{Name: "c", Dial: Command(role("good")), Config: config("a")},
+		{Name: "c", Dial: Command(role("good"), nil), Config: config("a")},
 	})
 	if err == nil {
 		t.Fatal("no error")

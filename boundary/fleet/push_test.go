@@ -291,7 +291,7 @@ func TestCloseInside(t *testing.T) {
 		},
 		"process": func() wire.Conn { return newLink(f.ctx, f.get("p"), "") },
 		"child": func() wire.Conn {
-			conn, err := Start(role("good"))
+			conn, err := Start(role("good"), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

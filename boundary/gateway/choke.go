@@ -156,7 +156,7 @@ func (in *inspection) decide() *wire.Message {
 		in.cfg.Log.Error("a message of the server could not be inspected: it is withheld", "error", err)
 		return in.instead(nil)
 	}
-	give, fits := in.fits(len(came.Raw()))
+	give, fits := in.fits(in.p.msg.Room(), len(came.Raw()))
 	if !fits {
 		return in.withhold(finding.NoRoom)
 	}

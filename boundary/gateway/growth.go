@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/platform/reuse"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -39,15 +41,22 @@ const (
 	roomWait   = 10 * time.Second
 )
 
-// fits waits for room for a message of so many bytes. The caller gives it back.
-func (in *inspection) fits(size int) (give func(), ok bool) {
+// fits waits for room for a message of so many bytes. The caller gives it back. came is what the message
+// has had room for since it was read, nil for nothing.
+func (in *inspection) fits(came *intake.Room, size int) (give func(), ok bool) {
 	if size < worthRoom {
 		return func() {}, true
 	}
+	cost := int64(size) * costFactor
+	if came == nil {
+		came = in.cfg.Memory.Room(in.cfg.Principal)
+	} else {
+		cost -= int64(size) * wire.AnswerCost
+	}
 	ctx, done := context.WithTimeout(context.Background(), cmp.Or(in.cfg.patience, roomWait))
 	defer done()
-	give, err := in.cfg.Memory.Wait(ctx, in.cfg.Principal, int64(size)*costFactor)
-	return give, err == nil
+	err := came.Add(ctx, cost)
+	return came.Leave, err == nil
 }
 
 // growth is what a message has cost so far.

@@ -10,6 +10,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/platform/reuse"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -51,6 +52,7 @@ type ToolResult struct {
 	Schema []byte
 	// Profile is used where neither the Config nor a Rule names one.
 	Profile Profile
+	Room    *intake.Room // what Raw has had room for as a part of a request's body; nil: nothing
 }
 
 // Inspect lets r through the choke point. clean is what may go to a client: always
@@ -81,7 +83,7 @@ func (i *Inspector) inspect(ctx context.Context, s *solo, r ToolResult) ([]byte,
 		return s.refuse(r.Tool, finding.Violation)
 	}
 	p := passage{
-		msg:    &wire.Message{Kind: wire.Response, ID: wire.IntID(0), Result: s.doc.Root()},
+		msg:    (&wire.Message{Kind: wire.Response, ID: wire.IntID(0), Result: s.doc.Root()}).In(r.Room),
 		method: mcpmsg.CallTool, id: wire.IntID(0), tool: toolOf(r.Tool), name: r.Tool, ctx: ctx,
 	}
 	if r.Schema != nil {

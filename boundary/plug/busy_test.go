@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/platform/intake/intaketest"
 )
 
@@ -20,7 +21,7 @@ func TestBusy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Default: i, MaxBody: 128 << 10, maxBodies: 512 << 10, patience: time.Minute, Principal: func(r *http.Request) string { return r.Header.Get("X-Who") }}
+	o := Options{Default: i, MaxBody: 128 << 10, Memory: intake.NewBudget(intake.BodyCost * 512 << 10), patience: time.Minute, Principal: func(r *http.Request) string { return r.Header.Get("X-Who") }}
 	h, err := New(o)
 	if err != nil {
 		t.Fatal(err)

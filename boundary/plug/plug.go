@@ -41,10 +41,8 @@ type Options struct {
 	// Tokens are the control tokens by which /v1/scrub cleans; nil: scrub.Builtin.
 	Tokens *scrub.TokenTable
 
-	MaxBody int64 // bytes of a request; 0 = 32 MiB
-	// maxBodies bounds the requests under way together, in bytes; 0 = 256 MiB, and in any
-	// case twice MaxBody. Nobody whom Principal names has more than is left for others.
-	maxBodies int64
+	MaxBody   int64                      // bytes of a request; 0 = 32 MiB
+	Memory    *intake.Budget             // of the requests under way, by Principal; nil: of 512 MiB
 	Principal func(*http.Request) string // nil, "": nobody in particular
 	patience  time.Duration              // for a body, beside a second for each 16 KiB; 0 = 30 s
 }
@@ -59,14 +57,16 @@ func New(o Options) (http.Handler, error) {
 	if o.MaxBody == 0 {
 		o.MaxBody = defaultBody
 	}
-	if o.MaxBody < 0 || o.maxBodies < 0 || o.patience < 0 {
+	if o.MaxBody < 0 || o.patience < 0 {
 		return nil, errors.New("plug: negative limit")
 	}
 	if o.Principal == nil {
 		o.Principal = func(*http.Request) string { return "" }
 	}
-	bodies := &intake.Reader{Most: int(o.MaxBody), Patience: cmp.Or(o.patience, 30*time.Second),
-		Share: intake.NewShare(max(cmp.Or(o.maxBodies, 256<<20), intake.Least(int(o.MaxBody))))}
+	if o.Memory == nil {
+		o.Memory = intake.NewBudget(512 << 20)
+	}
+	bodies := &intake.Reader{Most: int(o.MaxBody), Patience: cmp.Or(o.patience, 30*time.Second), Memory: o.Memory}
 	profiles, err := compile(o.Tokens)
 	if err != nil {
 		return nil, err
@@ -114,24 +114,24 @@ var (
 	errInternal = &refusal{http.StatusInternalServerError, "internal", "the request could not be worked on"}
 )
 
-// body reads a request's body, whole. done gives back the room that it has.
-func (h *handler) body(w http.ResponseWriter, r *http.Request) (body []byte, done func(), no *refusal) {
+// body reads a request's body, whole. The caller leaves its room.
+func (h *handler) body(w http.ResponseWriter, r *http.Request) (body []byte, room *intake.Room, no *refusal) {
 	if no := h.declared(w, r); no != nil {
-		return nil, func() {}, no
+		return nil, nil, no
 	}
-	body, done, err := h.bodies.Read(w, r, h.Principal(r))
+	body, room, err := h.bodies.Read(w, r, h.Principal(r))
 	switch {
 	case err == nil:
 	case errors.Is(err, intake.ErrTooLong):
 		no = errTooLarge
-	case errors.Is(err, intake.ErrFull):
-		no = errBusy
 	case errors.Is(err, intake.ErrGreedy):
 		no = errGreedy
+	case errors.Is(err, intake.ErrFull):
+		no = errBusy
 	default:
 		no = errBody
 	}
-	return body, done, no
+	return body, room, no
 }
 
 // declared says what keeps a body from being read.
@@ -154,11 +154,11 @@ func (h *handler) declared(w http.ResponseWriter, r *http.Request) *refusal {
 // json makes a handler of what answers a strict JSON object with a value.
 func (h *handler) json(answer func(q *query) (any, *refusal)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		b, done, no := h.body(w, r)
-		defer done()
+		b, room, no := h.body(w, r)
+		defer room.Leave()
 		var v any
 		if no == nil {
-			q := &query{ctx: r.Context(), src: b}
+			q := &query{ctx: r.Context(), src: b, room: room}
 			if no = q.parse(h.MaxBody); no == nil {
 				v, no = answer(q)
 			}
@@ -197,9 +197,10 @@ func answer(w http.ResponseWriter, no *refusal, body []byte) {
 
 // A query is a request's object.
 type query struct {
-	ctx context.Context // of the request
-	src []byte
-	doc strictjson.Doc
+	ctx  context.Context // of the request
+	src  []byte
+	room *intake.Room
+	doc  strictjson.Doc
 }
 
 func (q *query) parse(max int64) *refusal {

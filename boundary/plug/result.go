@@ -34,7 +34,7 @@ func (h *handler) result(q *query) (any, *refusal) {
 	if !q.has("server", "tool", "result", "outputSchema", "profile") || !okServer || !okTool || !okProfile || !known || raw == nil {
 		return nil, errShape
 	}
-	clean, d, err := h.inspector(server).Inspect(q.ctx, gateway.ToolResult{Server: server, Tool: tool, Raw: raw, Schema: schema, Profile: profile})
+	clean, d, err := h.inspector(server).Inspect(q.ctx, gateway.ToolResult{Server: server, Tool: tool, Raw: raw, Schema: schema, Profile: profile, Room: q.room})
 	if err != nil {
 		return nil, errInternal
 	}
@@ -83,8 +83,8 @@ const dockerServer = "docker"
 // gateway looks at no status and takes an answer without a body for consent, so that
 // a refusal is a tool's result as well.
 func (h *handler) docker(w http.ResponseWriter, r *http.Request) {
-	b, done, no := h.body(w, r)
-	defer done()
+	b, room, no := h.body(w, r)
+	defer room.Leave()
 	if no != nil {
 		h.write(w, r, no, []byte(notInspected))
 		return
@@ -94,7 +94,7 @@ func (h *handler) docker(w http.ResponseWriter, r *http.Request) {
 	if server == "" {
 		server = dockerServer
 	}
-	clean, _, err := h.inspector(server).Inspect(r.Context(), gateway.ToolResult{Server: server, Tool: about.Get("tool"), Raw: b})
+	clean, _, err := h.inspector(server).Inspect(r.Context(), gateway.ToolResult{Server: server, Tool: about.Get("tool"), Raw: b, Room: room})
 	if err != nil {
 		h.write(w, r, errInternal, []byte(notInspected))
 		return

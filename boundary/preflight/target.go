@@ -72,7 +72,7 @@ func (t *Target) pinnedAs() string { return cmp.Or(t.pin, t.identity) }
 func (t *Target) start(cmd child.Command) {
 	cmd.Stderr = t.stderr.Add
 	cmd.Stray = func(excerpt string) { t.stderr.AddStray(excerpt) }
-	t.started, t.dial = &cmd, fleet.Command(cmd)
+	t.started, t.dial = &cmd, fleet.Command(cmd, nil)
 }
 
 // Title names a target for a person.

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 )
 
 const (
@@ -27,10 +27,10 @@ const (
 // itself and any replica may answer it. GET and DELETE are not allowed, as all
 // revisions permit. Whoever serves it on loopback puts auth.Local in front.
 func (a *Adapter) MCPHandler(o MCPOptions) http.Handler {
-	return a.mcpHandler(o, bodyPatience)
+	return a.mcpHandler(o, intake.NewBudget(DefaultMemory), bodyPatience)
 }
 
-func (a *Adapter) mcpHandler(o MCPOptions, patience time.Duration) http.Handler {
+func (a *Adapter) mcpHandler(o MCPOptions, memory *intake.Budget, patience time.Duration) http.Handler {
 	srv := a.server(o)
 	sdk := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return srv }, &mcp.StreamableHTTPOptions{
 		Stateless:    true, // what 2026-07-28 needs, and the older ones allow
@@ -41,16 +41,16 @@ func (a *Adapter) mcpHandler(o MCPOptions, patience time.Duration) http.Handler 
 		MaxRequestBodyBytes:          maxMessage,
 		PropagateRequestCancellation: true,
 	})
-	return &front{next: sdk, room: make(chan struct{}, maxQueries), patience: patience}
+	return &front{next: sdk, places: intake.NewBudget(maxQueries), bodies: intake.Reader{Memory: memory, Most: maxMessage, Patience: patience}}
 }
 
 // A front holds the bytes of a request to strict JSON-RPC before go-sdk reads
 // them, whose decoder takes the last of two members of one name and ignores what
 // follows the message; and it keeps what a client wrote out of go-sdk's errors.
 type front struct {
-	next     http.Handler
-	room     chan struct{}
-	patience time.Duration
+	next   http.Handler
+	places *intake.Budget // of queries under way, by principal
+	bodies intake.Reader
 }
 
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -59,17 +59,19 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
 	}
-	select {
-	case f.room <- struct{}{}:
-		defer func() { <-f.room }()
-	default:
-		w.Header().Set("Retry-After", "1")
-		f.reject(w, http.StatusServiceUnavailable, wire.ID{}, errTooMany)
+	by := who(r)
+	if f.places.Take(by, 1) != nil {
+		f.busy(w)
 		return
 	}
-	body, err := readBody(w, r, maxMessage, f.patience)
+	defer f.places.Give(by, 1)
+	body, room, err := f.bodies.Read(w, r, by)
+	defer room.Leave()
 	switch {
-	case errors.Is(err, errBodyTooLong):
+	case errors.Is(err, intake.ErrFull):
+		f.busy(w)
+		return
+	case errors.Is(err, intake.ErrTooLong):
 		f.reject(w, http.StatusRequestEntityTooLarge, wire.ID{}, errTooLong)
 		return
 	case err != nil:
@@ -91,6 +93,11 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		f.reject(w, http.StatusBadRequest, id, e)
 	}
+}
+
+func (f *front) busy(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "1")
+	f.reject(w, http.StatusServiceUnavailable, wire.ID{}, errTooMany)
 }
 
 // pass lets go-sdk answer m.
@@ -126,7 +133,7 @@ func (f *front) reject(w http.ResponseWriter, status int, id wire.ID, e rpcError
 // send writes an answer, which its reader must take in time.
 func (f *front) send(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	sendBody(w, status, body, f.patience)
+	sendBody(w, status, body, f.bodies.Patience)
 }
 
 // captured is an answer of go-sdk.
@@ -148,34 +155,6 @@ func (c *captured) WriteHeader(status int) {
 func (c *captured) Write(p []byte) (int, error) {
 	c.wrote = true
 	return c.body.Write(p)
-}
-
-var (
-	errBodyTooLong = errors.New("ground: body too long")
-	errBodyTooSlow = errors.New("ground: body did not arrive in time")
-	errBodyBroken  = errors.New("ground: body ended early")
-)
-
-// readBody reads a whole body of at most limit bytes, within patience. The error
-// is one of those above.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64, patience time.Duration) ([]byte, error) {
-	if r.ContentLength > limit {
-		return nil, errBodyTooLong
-	}
-	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(time.Now().Add(patience)) // not every writer has one: then the server's own rule
-	body, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, errBodyTooSlow
-	case err != nil:
-		return nil, errBodyBroken
-	case int64(len(body)) > limit:
-		return nil, errBodyTooLong
-	}
-	// On failure the deadline stands, for the server reads what is left of the body.
-	_ = rc.SetReadDeadline(time.Time{})
-	return body, nil
 }
 
 // sendBody writes a whole answer, which must be taken within patience.

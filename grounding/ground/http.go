@@ -9,11 +9,13 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 )
 
 // The scopes that a principal needs.
@@ -34,7 +36,11 @@ type HTTPOptions struct {
 	// Patience is how long a client may take to send one document, one line of a
 	// stream or one MCP message, and to take an answer. 0: 30 s.
 	Patience time.Duration
+	Memory   *intake.Budget // of documents and messages under way; nil: of DefaultMemory
 }
+
+// DefaultMemory is what documents and messages under way may cost where nothing else is said, in bytes.
+const DefaultMemory = 256 << 20
 
 // Handler serves
 //
@@ -58,9 +64,9 @@ type HTTPOptions struct {
 func (a *Adapter) Handler(o HTTPOptions) http.Handler {
 	h := &endpoint{
 		a: a, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), patience: cmp.Or(o.Patience, bodyPatience),
-		room: make(chan struct{}, maxIngests),
+		memory: cmp.Or(o.Memory, intake.NewBudget(DefaultMemory)), places: intake.NewBudget(maxIngests),
 	}
-	query := a.mcpHandler(o.MCP, h.patience)
+	query := a.mcpHandler(o.MCP, h.memory, h.patience)
 	switch {
 	case o.RequireQueryScope:
 		query = require(o.Auth, ScopeQuery, query)
@@ -97,7 +103,8 @@ type endpoint struct {
 	a        *Adapter
 	log      *slog.Logger
 	patience time.Duration
-	room     chan struct{} // a token for each ingestion under way
+	memory   *intake.Budget
+	places   *intake.Budget // of ingestions under way, by principal
 
 	mu      sync.Mutex
 	checked time.Time // when the store was last asked
@@ -107,13 +114,13 @@ type endpoint struct {
 // bounded lets only so many ingestions run at once: each holds a batch in memory.
 func (h *endpoint) bounded(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case h.room <- struct{}{}:
-			defer func() { <-h.room }()
-			next(w, r)
-		default:
+		by := who(r)
+		if h.places.Take(by, 1) != nil {
 			h.receipt(w, Receipt{Code: CodeBusy, Retry: true})
+			return
 		}
+		defer h.places.Give(by, 1)
+		next(w, r)
 	})
 }
 
@@ -157,20 +164,23 @@ func who(r *http.Request) string {
 	return p.ID
 }
 
-// document reads a document of at most limit bytes, or answers.
-func (h *endpoint) document(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, bool) {
-	body, err := readBody(w, r, limit, h.patience)
+// document reads a document of at most limit bytes, or answers. The caller leaves its room.
+func (h *endpoint) document(w http.ResponseWriter, r *http.Request, limit int) ([]byte, *intake.Room, bool) {
+	rd := intake.Reader{Memory: h.memory, Most: limit, Patience: h.patience}
+	body, room, err := rd.Read(w, r, who(r))
 	switch {
 	case err == nil:
-		return body, true
-	case errors.Is(err, errBodyTooLong):
+		return body, room, true
+	case errors.Is(err, intake.ErrFull):
+		h.receipt(w, Receipt{Code: CodeBusy, Retry: true})
+	case errors.Is(err, intake.ErrTooLong):
 		h.receipt(w, tooLong)
-	case errors.Is(err, errBodyTooSlow):
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		h.text(w, http.StatusRequestTimeout, "the document did not arrive in time")
 	default:
 		h.text(w, http.StatusBadRequest, "the document ended early")
 	}
-	return nil, false
+	return nil, nil, false
 }
 
 func (h *endpoint) events(w http.ResponseWriter, r *http.Request) {
@@ -178,10 +188,11 @@ func (h *endpoint) events(w http.ResponseWriter, r *http.Request) {
 		h.text(w, http.StatusUnsupportedMediaType, "want application/json")
 		return
 	}
-	body, ok := h.document(w, r, MaxEvent)
+	body, room, ok := h.document(w, r, MaxEvent)
 	if !ok {
 		return
 	}
+	defer room.Leave()
 	receipt, change, err := h.a.IngestEvent(r.Context(), who(r), body)
 	if err != nil {
 		h.receipt(w, Receipt{Code: CodeUnavailable, Retry: true})
@@ -201,10 +212,11 @@ type CascadeReceipt struct {
 func (h *endpoint) attestations(w http.ResponseWriter, r *http.Request) {
 	switch mediaType(r) {
 	case "application/json":
-		body, ok := h.document(w, r, attest.MaxBytes)
+		body, room, ok := h.document(w, r, attest.MaxBytes)
 		if !ok {
 			return
 		}
+		defer room.Leave()
 		receipts, err := h.a.Ingest(r.Context(), who(r), [][]byte{body})
 		if err != nil {
 			receipts = []Receipt{{Code: CodeUnavailable, Retry: true}}

@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"cmp"
 	"compress/gzip"
 	"crypto/tls"
 	"errors"
@@ -11,8 +12,11 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/platform/reuse"
+	"github.com/pellucid-mcp/pellucid/text/eventstream"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -55,13 +59,60 @@ func (l *lazyGzip) Read(p []byte) (int, error) {
 	return l.gz.Read(p)
 }
 
-// body reads a whole body.
-func (c *HTTP) body(resp *http.Response) (*reuse.Buffer, error) {
+// body reads a whole body. Its memory is counted with that of the request.
+func (c *HTTP) body(f *flight, resp *http.Response) (*reuse.Buffer, error) {
 	r, err := decompress(resp)
 	if err != nil {
 		return nil, err
 	}
-	return readWhole(r, resp.ContentLength, maxMessage(c.opt.Limits))
+	in := arrival{newRoom: c.opt.newRoom, patience: answerWait, room: f.room}
+	b, err := readWhole(r, resp.ContentLength, maxMessage(c.opt.Limits), in.hold)
+	if f.room = in.take(); err != nil {
+		f.room.Leave()
+	}
+	return b, err
+}
+
+// How much memory is counted for what a server sends while it comes, and how long it waits for that.
+const (
+	AnswerCost = 2
+	worthRoom  = maxOneWrite // bytes from which on memory is counted: shorter messages cost little
+	answerWait = 10 * time.Second
+	streamWait = 30 * time.Second // of a stream, which other requests may need
+)
+
+// arrival counts the memory of one message of a server after the other, while they come.
+type arrival struct {
+	newRoom  func() *intake.Room
+	patience time.Duration
+	room     *intake.Room // of the message that has begun; nil: it is short
+	grow     func(n int) error
+}
+
+// hold waits for memory for n bytes of the message that has begun.
+func (in *arrival) hold(n int) error {
+	if n <= worthRoom || in.newRoom == nil {
+		return nil
+	}
+	if in.grow == nil {
+		in.room = cmp.Or(in.room, in.newRoom())
+		in.grow = in.room.Growing(AnswerCost, in.patience)
+	}
+	return in.grow(n)
+}
+
+// take returns the room of the message, which has come.
+func (in *arrival) take() *intake.Room {
+	room := in.room
+	in.room, in.grow = nil, nil
+	return room
+}
+
+func (o *HTTPOptions) newRoom() *intake.Room {
+	if o.Room == nil {
+		return nil
+	}
+	return o.Room(o.Principal)
 }
 
 // bodyPiece is how much of a body of unknown length is read into one buffer.
@@ -69,13 +120,18 @@ const bodyPiece = 64 << 10
 
 // readWhole reads r to its end. announced is how long
 // it is said to be, or negative. What is longer than was announced is read in pieces, so
-// that a body costs no more than twice its length while it comes.
-func readWhole(r io.Reader, announced int64, limit int) (whole *reuse.Buffer, err error) {
+// that a body costs no more than twice its length while it comes. hold is asked before there is memory for so
+// many bytes.
+func readWhole(r io.Reader, announced int64, limit int, hold func(n int) error) (whole *reuse.Buffer, err error) {
 	if announced > int64(limit) {
 		return nil, errBodyTooLong
 	}
 	// What is announced has not come yet: it costs its sender nothing.
-	last := reuse.NewBuffer(int(min(max(announced+1, 0), maxOneWrite)))
+	first := int(min(max(announced+1, 0), maxOneWrite))
+	if err := hold(first); err != nil {
+		return nil, err
+	}
+	last := reuse.NewBuffer(first)
 	var full []*reuse.Buffer
 	before := 0 // bytes in full
 	defer func() {
@@ -92,6 +148,9 @@ func readWhole(r io.Reader, announced int64, limit int) (whole *reuse.Buffer, er
 			return nil, errBodyTooLong
 		}
 		if len(b) == cap(b) {
+			if err := hold(before + len(b) + bodyPiece); err != nil {
+				return nil, err
+			}
 			full, before = append(full, last), before+len(b)
 			last = reuse.NewBuffer(bodyPiece)
 			b = last.Bytes()
@@ -126,7 +185,10 @@ func readWhole(r io.Reader, announced int64, limit int) (whole *reuse.Buffer, er
 }
 
 func bodyRefusal(err error) *refusal {
-	if errors.Is(err, errBodyTooLong) || errors.Is(err, errEncoding) ||
+	if errors.Is(err, intake.ErrFull) {
+		return refuse(CodeNoRoom, err)
+	}
+	if errors.Is(err, errBodyTooLong) || errors.Is(err, eventstream.ErrTooLong) || errors.Is(err, errEncoding) ||
 		errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) {
 		return refuse(codeBadAnswer, err)
 	}

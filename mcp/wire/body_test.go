@@ -28,7 +28,7 @@ func TestReadWhole(t *testing.T) {
 				"at once": bytes.NewReader(body), "in halves": iotest.HalfReader(bytes.NewReader(body)),
 				"with its end": iotest.DataErrReader(bytes.NewReader(body)),
 			} {
-				got, err := readWhole(r, announced, n)
+				got, err := readWhole(r, announced, n, unbounded)
 				if err != nil || !bytes.Equal(got.Bytes(), body) {
 					t.Fatalf("%d bytes, announced %d, %s: %d bytes, %v", n, announced, name, len(got.Bytes()), err)
 				}
@@ -40,10 +40,10 @@ func TestReadWhole(t *testing.T) {
 			if n == 0 {
 				continue
 			}
-			if _, err := readWhole(bytes.NewReader(body), announced, n-1); !errors.Is(err, errBodyTooLong) {
+			if _, err := readWhole(bytes.NewReader(body), announced, n-1, unbounded); !errors.Is(err, errBodyTooLong) {
 				t.Errorf("%d bytes, limit %d, announced %d: %v", n, n-1, announced, err)
 			}
-			if _, err := readWhole(io.MultiReader(bytes.NewReader(body), iotest.ErrReader(broken)), announced, n); !errors.Is(err, broken) {
+			if _, err := readWhole(io.MultiReader(bytes.NewReader(body), iotest.ErrReader(broken)), announced, n, unbounded); !errors.Is(err, broken) {
 				t.Errorf("%d bytes that break off: %v", n, err)
 			}
 		}
@@ -69,3 +69,5 @@ func TestLineFits(t *testing.T) {
 		}
 	}
 }
+
+func unbounded(int) error { return nil }

@@ -37,6 +37,8 @@ type Violation struct {
 // reasonTooLong is the Reason of what is longer than the limits allow.
 const reasonTooLong = "message too long"
 
+const reasonNoRoom = "too much is under way to read the message"
+
 // Is lets errors.Is find ErrTooLong.
 func (v *Violation) Is(target error) bool { return target == ErrTooLong && v.Reason == reasonTooLong }
 

@@ -185,7 +185,7 @@ func (c *HTTP) failure(f *flight, resp *http.Response) (said *Message, named boo
 	if resp.StatusCode/100 == 2 || mediaType(resp) != "application/json" {
 		return nil, false
 	}
-	b, err := c.body(resp)
+	b, err := c.body(f, resp)
 	if err != nil {
 		return nil, false
 	}
@@ -195,13 +195,13 @@ func (c *HTTP) failure(f *flight, resp *http.Response) (said *Message, named boo
 		return nil, false
 	}
 	named = !m.ID.IsZero()
-	m.ID, m.buf, m.Whole, m.Cause = f.id, b, true, StatusError(resp.StatusCode)
+	m.ID, m.buf, m.room, m.Whole, m.Cause = f.id, b, f.room, true, StatusError(resp.StatusCode)
 	return m, named
 }
 
 // whole handles an answer that is one JSON body.
 func (c *HTTP) whole(f *flight, resp *http.Response) *refusal {
-	b, err := c.body(resp)
+	b, err := c.body(f, resp)
 	if err != nil {
 		return bodyRefusal(err)
 	}
@@ -210,7 +210,7 @@ func (c *HTTP) whole(f *flight, resp *http.Response) *refusal {
 		b.Release()
 		return violationRefusal(err)
 	}
-	m.buf, m.Whole = b, true
+	m.buf, m.room, m.Whole = b, f.room, true
 	if (m.Kind != Response && m.Kind != ErrorResponse) || m.ID != f.id {
 		m.Release()
 		return refuse(codeBadAnswer, errors.New("wire: the body answers another request"))

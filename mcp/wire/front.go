@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -42,11 +43,14 @@ type FrontOptions struct {
 	MaxBody   int               // bytes of a request's body; 0 = 32 MiB
 	Sessions  int               // open at once; 0 = 256
 	requests  int               // POSTs under way; 0 = 1,024
-	maxHeld   int               // of all bodies on their way in and messages waiting to go out; 0 = 512 MiB
 	replay    int               // bytes that a legacy session keeps of each unfinished stream, and of all others, to send again; 0 = 1 MiB
 	Idle      time.Duration     // after which an idle session ends; 0 = 30 min
 	keepAlive time.Duration     // between comments on a silent stream; 0 = 15 s
 	patience  time.Duration     // for the body of a request (plus a second for each 64 KiB), and for a write; 0 = 30 s
+
+	// Room is memory for a body on its way in, or for the messages that a session keeps for its client: a
+	// part of a principal's share. nil = of 512 MiB for this Front.
+	Room func(principal string) *intake.Room
 
 	// Notice gets messages for the operator: one line each, of constants and escaped excerpts
 	// only. Several goroutines may call it. nil: the messages are dropped.
@@ -72,7 +76,6 @@ type Front struct {
 	room chan struct{} // a token for each request under way
 	ctx  context.Context
 	kill context.CancelFunc
-	held atomic.Int64 // bytes in use, of FrontOptions.maxHeld
 	live atomic.Int64 // sessions that are served, or will be
 
 	refusing atomic.Bool // no more requests, also in sessions that there are
@@ -94,7 +97,9 @@ func NewFront(opt FrontOptions) *Front {
 	orDefault(&opt.MaxBody, maxMessage(opt.limits))
 	orDefault(&opt.Sessions, 256)
 	orDefault(&opt.requests, 1024)
-	orDefault(&opt.maxHeld, 512<<20)
+	if opt.Room == nil {
+		opt.Room = intake.NewBudget(512 << 20).Room
+	}
 	orDefault(&opt.replay, 1<<20)
 	orDefault(&opt.Idle, 30*time.Minute)
 	orDefault(&opt.keepAlive, 15*time.Second)
@@ -295,9 +300,6 @@ func (f *Front) isDraining() bool {
 	defer f.mu.Unlock()
 	return f.draining
 }
-
-// full reports whether n bytes more would be too many.
-func (f *Front) full(n int) bool { return f.held.Load()+int64(n) > int64(f.opt.maxHeld) }
 
 func (f *Front) notice(line string) {
 	if f.opt.Notice != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/platform/reuse"
 )
 
@@ -26,10 +27,13 @@ func (x *exchange) body() (*reuse.Buffer, *rejection) {
 	if x.r.ContentLength > int64(x.f.opt.MaxBody) {
 		return nil, &errTooLong
 	}
+	x.room = x.f.opt.Room(x.principal)
 	in := &pacedReader{x: x, start: time.Now()}
-	b, err := readWhole(in, x.r.ContentLength, x.f.opt.MaxBody)
+	b, err := readWhole(in, x.r.ContentLength, x.f.opt.MaxBody, x.room.Growing(intake.BodyCost, intake.BodyWait))
 	switch {
-	case errors.Is(err, errNoBytes):
+	case errors.Is(err, intake.ErrGreedy):
+		return nil, &errGreedy
+	case errors.Is(err, intake.ErrFull):
 		return nil, &errFull
 	case errors.Is(err, errBodyTooLong):
 		return nil, &errTooLong
@@ -42,33 +46,23 @@ func (x *exchange) body() (*reuse.Buffer, *rejection) {
 	return b, nil
 }
 
-var errNoBytes = errors.New("wire: no room for a body")
-
-// pacedReader allows a body the time that an honest one of its size needs, and
-// accounts for what has come.
+// pacedReader allows a body the time that an honest one of its size needs.
 type pacedReader struct {
 	x     *exchange
 	start time.Time
+	came  int
 }
 
 func (p *pacedReader) Read(b []byte) (int, error) {
-	x := p.x
-	if x.f.full(0) {
-		return 0, errNoBytes
-	}
 	// A writer without deadlines (a test's) has no slow client either.
-	_ = x.rc.SetReadDeadline(p.start.Add(x.f.opt.patience + time.Duration(x.held/bodyRate)*time.Second))
-	n, err := x.r.Body.Read(b)
-	x.held += int64(n)
-	x.f.held.Add(int64(n))
+	_ = p.x.rc.SetReadDeadline(p.start.Add(p.x.f.opt.patience + time.Duration(p.came/bodyRate)*time.Second))
+	n, err := p.x.r.Body.Read(b)
+	p.came += n
 	return n, err
 }
 
-// letGo ends the account for the body: it is gone, or another's.
-func (x *exchange) letGo() {
-	x.f.held.Add(-x.held)
-	x.held = 0
-}
+// letGo ends the account for the body: it is gone, or its message's.
+func (x *exchange) letGo() { x.room.Leave() }
 
 // single returns a header that may be there once. An absent one is empty.
 func single(h http.Header, name string) (value string, once bool) {

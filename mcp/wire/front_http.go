@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/platform/reuse"
 )
 
@@ -18,9 +19,9 @@ type exchange struct {
 	r         *http.Request
 	rc        *http.ResponseController
 	principal string
-	held      int64  // bytes of the body, in Front.held
-	raw       []byte // the body, until the message that was made of it is released
-	began     bool   // the response is a stream, and the client has an event id of it
+	room      *intake.Room // of the body
+	raw       []byte       // the body, until the message that was made of it is released
+	began     bool         // the response is a stream, and the client has an event id of it
 }
 
 // ServeHTTP serves the endpoint.
@@ -88,7 +89,8 @@ func (x *exchange) post() {
 	}
 	if bad != nil {
 		x.unread()
-		x.reject(ID{}, *bad)
+		x.letGo() // the client may take long to read the refusal
+		intake.Refuse(x.w, x.r, x.f.opt.MaxBody, func() { x.reject(ID{}, *bad) })
 		return
 	}
 	x.raw = body.Bytes()
@@ -107,6 +109,9 @@ func (x *exchange) post() {
 		return
 	}
 	m.buf, m.Caller = body, x.claimsOf()
+	if len(x.raw) >= worthRoom {
+		m.room, x.room = x.room, nil
+	}
 	x.message(m)
 }
 

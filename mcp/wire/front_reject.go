@@ -29,6 +29,7 @@ var (
 	errTooLong     = rejection{status: http.StatusRequestEntityTooLarge, code: CodeInvalid, text: "body too long"}
 	errTooSlow     = rejection{status: http.StatusRequestTimeout, code: CodeInvalid, text: "body did not come in time"}
 	errFull        = rejection{status: http.StatusServiceUnavailable, code: codeOverloaded, text: "too much under way: try again later"}
+	errGreedy      = rejection{status: http.StatusTooManyRequests, code: codeOverloaded, text: "too much of yours is under way: try again later"}
 	errEnding      = rejection{status: http.StatusServiceUnavailable, code: codeOverloaded, text: "shutting down"}
 	errNoServer    = rejection{status: http.StatusServiceUnavailable, code: codeOverloaded, text: "the server is not available"}
 	errNotRead     = rejection{status: http.StatusServiceUnavailable, code: codeNotKept, text: "what is kept of the session cannot be read: try again"}
@@ -69,7 +70,7 @@ func (x *exchange) reject(id ID, why rejection) {
 	if why.allow != "" {
 		h.Set("Allow", why.allow)
 	}
-	if why.status == http.StatusServiceUnavailable {
+	if why.status == http.StatusServiceUnavailable || why.status == http.StatusTooManyRequests {
 		h.Set("Retry-After", "1")
 	}
 	h.Set("X-Content-Type-Options", "nosniff")

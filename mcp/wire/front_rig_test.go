@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 )
 
 // server is the other end of a FrontSession, played by a test.
@@ -57,11 +59,13 @@ type bench struct {
 	f        *Front
 	http     *httptest.Server
 	sessions chan *server
+	memory   *intake.Budget
 }
 
 func newBench(t *testing.T, adjust ...func(*FrontOptions)) *bench {
-	b := &bench{t: t, sessions: make(chan *server, 1024)}
+	b := &bench{t: t, sessions: make(chan *server, 1024), memory: intake.NewBudget(512 << 20)}
 	opt := FrontOptions{
+		Room:      func(principal string) *intake.Room { return b.memory.Room(principal) },
 		keepAlive: time.Minute,
 		Principal: func(r *http.Request) string { return r.Header.Get("X-Principal") },
 		Accept: func(_ context.Context, s *FrontSession, ended func(error)) {
@@ -83,7 +87,7 @@ func newBench(t *testing.T, adjust ...func(*FrontOptions)) *bench {
 		b.http.Client().CloseIdleConnections()
 		b.http.CloseClientConnections()
 		b.http.Close()
-		if n := b.f.held.Load(); n != 0 {
+		if n := b.memory.Used(); n != 0 {
 			t.Errorf("%d bytes are held by nobody", n)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -31,8 +32,9 @@ type FrontSession struct {
 	Principal string
 
 	f    *Front
-	id   string // of a legacy session; f.mu guards it until the client knows it
-	life string // tells its events from those that the session had in another process
+	id   string       // of a legacy session; f.mu guards it until the client knows it
+	room *intake.Room // of the messages that wait for the client
+	life string       // tells its events from those that the session had in another process
 	to   delivery
 
 	keeping sync.Mutex // held while the registry is told what has changed
@@ -64,7 +66,7 @@ type FrontSession struct {
 var _ Conn = (*FrontSession)(nil)
 
 func newFrontSession(f *Front, era Era, principal string) *FrontSession {
-	s := &FrontSession{Era: era, Principal: principal, f: f, to: newDelivery(),
+	s := &FrontSession{Era: era, Principal: principal, f: f, to: newDelivery(), room: f.opt.Room(principal),
 		pending: map[ID]*stream{}, streams: map[int64]*stream{}, touched: time.Now()}
 	if f.opt.Registry != nil {
 		s.life = rand.Text()[:lifeLen]

@@ -87,18 +87,18 @@ func (st *stream) push(m *Message) {
 		return
 	}
 	e := queued{m: m, size: m.Len()}
-	if st.s.f.full(e.size) {
+	if st.s.room.Take(int64(e.size)) != nil {
 		if !m.answers() {
 			st.s.lost(m)
 			return
 		}
 		e.m = NewError(m.shown(), errFull.object())
-		e.m.Whole, e.size = true, e.m.Len()
+		e.m.Whole, e.size = true, 0 // a few constant bytes
 	}
 	st.last++
 	e.no = st.last
 	st.queue = append(st.queue, e)
-	st.count(e.size)
+	st.size += e.size
 	st.trim()
 	st.signal()
 }
@@ -107,7 +107,7 @@ func (st *stream) push(m *Message) {
 // client does not read fast enough, the oldest messages that are not answers.
 func (st *stream) trim() {
 	replay := st.s.f.opt.replay
-	if st.s.f.full(st.s.f.opt.maxHeld / 2) { // what waits comes before what has been sent
+	if st.s.room.Scarce() { // what waits comes before what has been sent
 		replay = 0
 	}
 	for len(st.queue) > 0 && st.queue[0].no < st.next && (!st.numbered || st.overfull(replay)) {
@@ -130,14 +130,14 @@ func (st *stream) trim() {
 
 func (st *stream) overfull(most int) bool { return st.size > most || len(st.queue) > maxQueued }
 
-// count accounts for n bytes more, or less, that are held.
-func (st *stream) count(n int) {
-	st.size += n
-	st.s.f.held.Add(int64(n))
+// giveBack accounts for n bytes less.
+func (st *stream) giveBack(n int) {
+	st.size -= n
+	st.s.room.Give(int64(n))
 }
 
 func (st *stream) drop(i int) {
-	st.count(-st.queue[i].size)
+	st.giveBack(st.queue[i].size)
 	if i == 0 { // the usual case, without moving the others
 		st.queue[0] = queued{}
 		st.queue = st.queue[1:]
@@ -273,7 +273,7 @@ func (st *stream) kill() {
 			st.s.lost(e.m)
 		}
 	}
-	st.count(-st.size)
+	st.giveBack(st.size)
 	st.dead, st.queue = true, nil
 	st.signal()
 	if st.no != 0 {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
@@ -251,13 +252,14 @@ func TestFrontPlaceless(t *testing.T) {
 // which there is no room is refused, not dropped.
 func TestFrontBytes(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, func(o *FrontOptions) { o.maxHeld = 1 << 20; o.replay = 1 << 20 })
+	b := newBench(t, func(o *FrontOptions) { o.replay = 1 << 20 })
+	b.memory = intake.NewBudget(1 << 20)
 	v, id := b.begin("2025-11-25")
 	note := strings.Repeat("x", 1<<16)
 	for range 64 {
 		v.notify(ID{}, note)
 	}
-	if n := b.f.held.Load(); n > 1<<20 || n < 1<<19 {
+	if n := b.memory.Used(); n > 1<<20 || n < 1<<19 {
 		t.Errorf("%d bytes are held", n)
 	}
 	resp := b.postTo(v, listBody, []string{"Mcp-Session-Id", id}, func(m *Message) {
@@ -269,9 +271,12 @@ func TestFrontBytes(t *testing.T) {
 	for range 4 {
 		v.notify(ID{}, note)
 	}
-	b.f.held.Add(1 << 20)
+	rest := (1 << 20) - b.memory.Used()
+	if err := b.memory.Take("another", rest); err != nil {
+		t.Fatal(err)
+	}
 	if resp := b.post(listBody, "Mcp-Session-Id", id); resp.StatusCode != 503 {
 		t.Errorf("body: %d", resp.StatusCode)
 	}
-	b.f.held.Add(-1 << 20)
+	b.memory.Give("another", rest)
 }

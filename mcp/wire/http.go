@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -40,6 +41,9 @@ type HTTPOptions struct {
 	Credentials Credentials
 	// TLS is the client's TLS configuration; nil = the system's roots.
 	TLS *tls.Config
+	// Room is memory for an answer, a part of the share of Principal; nil: answers are not counted.
+	Room      func(principal string) *intake.Room
+	Principal string
 	// Pool is shared with other Conns: one that NewPool made of the same options.
 	// nil = one of this Conn's own.
 	Pool *Pool
@@ -102,6 +106,7 @@ type HTTP struct {
 type flight struct {
 	id        ID
 	method    string
+	room      *intake.Room // of the request and its answer; nil: of neither yet
 	cancel    context.CancelCauseFunc
 	answered  bool
 	cancelled bool          // by the other side: its answer is not missed
@@ -208,7 +213,7 @@ func (c *HTTP) launch(ctx context.Context, m *Message) error {
 		return ErrClosed
 	}
 	fctx, cancel := context.WithCancelCause(c.live)
-	f := &flight{id: m.ID, method: m.Method, cancel: cancel}
+	f := &flight{id: m.ID, method: m.Method, room: m.room, cancel: cancel}
 	if !c.enlist(f) {
 		<-c.room
 		cancel(nil)

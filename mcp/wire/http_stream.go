@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/text/eventstream"
 )
 
@@ -43,16 +44,16 @@ func (c *HTTP) stream(ctx context.Context, f *flight, m *Message, resp *http.Res
 // or the stream ends. The stream belongs to the request of that id; a zero id means the stream
 // for the server's own messages.
 func (c *HTTP) events(ctx context.Context, resp *http.Response, request ID, enough func() bool) (*eventReader, *refusal) {
-	er := newEvents(nil, c.opt.Limits)
+	er := newEvents(nil, c.opt.Limits, c.opt.newRoom)
 	body, err := decompress(resp)
 	if err != nil {
 		return er, bodyRefusal(err)
 	}
-	er.R = body
+	er.R = heldReader{body, er}
 	for ctx.Err() == nil {
 		ev, err := er.Next()
-		if errors.Is(err, eventstream.ErrTooLong) {
-			return er, refuse(codeBadAnswer, err)
+		if errors.Is(err, eventstream.ErrTooLong) || errors.Is(err, intake.ErrFull) {
+			return er, bodyRefusal(err)
 		}
 		if err != nil {
 			return er, refuse(codeCut, errors.New("wire: stream ended: "+quoteError(err)))

@@ -23,6 +23,9 @@ type lineReader struct {
 	scanned int // buf[off:scanned] holds no line feed
 	err     error
 	idle    int // reads in a row that brought nothing
+
+	in   arrival
+	full bool // there is no memory for the line
 }
 
 // next returns the next line that is not empty, without its end, and the
@@ -69,7 +72,9 @@ func (lr *lineReader) cut() (line []byte, owned *reuse.Buffer, err error) {
 			line, owned = lr.give(len(lr.buf), len(lr.buf))
 			return line, owned, nil
 		}
-		lr.fill()
+		if lr.fill(); lr.full {
+			return nil, nil, lr.skip()
+		}
 	}
 }
 
@@ -110,6 +115,9 @@ func (lr *lineReader) fill() {
 	if len(lr.buf) == cap(lr.buf) {
 		held := lr.buf[lr.off:]
 		room := max(len(held)+readSize, min(2*len(held), lr.max+readSize))
+		if lr.full = lr.in.hold(room) != nil; lr.full {
+			return
+		}
 		grown := reuse.Copy(held, room)
 		lr.mem.Release()
 		lr.read(grown)
@@ -132,6 +140,10 @@ func (lr *lineReader) fill() {
 func (lr *lineReader) skip() error {
 	var s envelopeScan
 	v := &Violation{Code: CodeInvalid, Reason: reasonTooLong, Excerpt: excerpt(lr.buf[lr.off:])}
+	if lr.full {
+		v.Reason, lr.full = reasonNoRoom, false
+	}
+	lr.in.take().Leave()
 	mem, piece := lr.mem, lr.buf[lr.off:]
 	lr.read(nil)
 	for {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/platform/reuse"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -26,6 +27,9 @@ type LinesOptions struct {
 	// Stray is called once, with the first line that is no JSON-RPC message of any kind, escaped and cut.
 	// It may be nil.
 	Stray func(excerpt string)
+
+	// Room is memory for a line; nil: lines are not counted.
+	Room func() *intake.Room
 }
 
 const defaultMaxMessage = 32 << 20
@@ -45,10 +49,11 @@ func maxMessage(lim strictjson.Limits) int {
 // that calls Write where that can be interrupted, as on a pipe that this process has made; else by
 // one that lives as long as that takes.
 type Lines struct {
-	to  delivery
-	r   io.Reader
-	w   io.Writer
-	lim strictjson.Limits
+	to      delivery
+	r       io.Reader
+	w       io.Writer
+	lim     strictjson.Limits
+	newRoom func() *intake.Room
 
 	stray   func(string)
 	strays  sync.Once
@@ -69,7 +74,7 @@ var _ Conn = (*Lines)(nil)
 // NewLines returns a Conn that reads lines from r and writes lines to w. Close
 // closes both where they are io.Closers.
 func NewLines(r io.Reader, w io.Writer, opt LinesOptions) *Lines {
-	l := &Lines{to: newDelivery(), r: r, w: w, lim: opt.Limits, stray: opt.Stray,
+	l := &Lines{to: newDelivery(), r: r, w: w, lim: opt.Limits, stray: opt.Stray, newRoom: opt.Room,
 		pen: make(chan struct{}, 1), closed: make(chan struct{})}
 	if d, can := w.(deadliner); can && d.SetWriteDeadline(time.Time{}) == nil {
 		l.limited = d
@@ -90,7 +95,7 @@ func (l *Lines) Start(r Receiver) {
 // read is a goroutine of its own because a read of a pipe or terminal that
 // this process inherited cannot be interrupted.
 func (l *Lines) read() {
-	lr := lineReader{r: l.r, max: maxMessage(l.lim)}
+	lr := lineReader{r: l.r, max: maxMessage(l.lim), in: arrival{newRoom: l.newRoom, patience: streamWait}}
 	for {
 		select {
 		case <-l.closed:
@@ -101,7 +106,7 @@ func (l *Lines) read() {
 		var v *Violation
 		switch {
 		case err == nil:
-			l.decode(line, owned)
+			l.decode(line, owned, lr.in.take())
 		case errors.As(err, &v):
 			l.to.violation(v)
 		case gone(err):
@@ -119,18 +124,20 @@ func gone(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed) || errors.Is(err, io.ErrClosedPipe)
 }
 
-func (l *Lines) decode(line []byte, owned *reuse.Buffer) {
+func (l *Lines) decode(line []byte, owned *reuse.Buffer, room *intake.Room) {
 	if l.batches.Load() && line[0] == '[' {
 		for m, err := range decodeBatch(line, l.lim) {
 			l.deliver(m, err)
 		}
+		room.Leave()
 		return
 	}
 	m, err := Decode(line, l.lim)
 	if err != nil {
 		owned.Release()
+		room.Leave()
 	} else {
-		m.buf = owned
+		m.buf, m.room = owned, room
 	}
 	l.deliver(m, err)
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"sync/atomic"
 
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/platform/reuse"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -58,7 +59,8 @@ type Message struct {
 	doc *reuse.Held[strictjson.Doc] // of the values; nil if other messages have it too
 	buf *reuse.Buffer               // bytes that the values alias, or raw does; nil: shared, or of no Buffer
 
-	kept *kept // how many have the bytes; nil: the message alone
+	kept *kept        // how many have the bytes; nil: the message alone
+	room *intake.Room // memory that is counted for the message; nil: none
 }
 
 // NewRequest puts a request together, or a notification if id is zero. params is JSON of
@@ -211,10 +213,20 @@ func (m *Message) Edit(e *strictjson.Edits) error {
 	if err != nil {
 		return err
 	}
+	m.room = nil // n has it
 	m.Release()
 	*m = *n
 	return nil
 }
+
+// In says which memory is counted for the message.
+func (m *Message) In(room *intake.Room) *Message {
+	m.room = room
+	return m
+}
+
+// Room is the memory that is counted for the message; nil: none is. Release gives it back.
+func (m *Message) Room() *intake.Room { return m.room }
 
 // answers reports whether the message is a response of either kind.
 func (m *Message) answers() bool { return m.Kind == Response || m.Kind == ErrorResponse }
@@ -268,7 +280,7 @@ func (m *Message) Release() {
 	if m.buf == nil {
 		return
 	}
-	own := kept{buf: m.buf, doc: m.doc}
+	own := kept{buf: m.buf, doc: m.doc, room: m.room}
 	of := m.kept
 	*m = Message{}
 	if reuse.Checked {
@@ -278,7 +290,7 @@ func (m *Message) Release() {
 		own.free()
 		return
 	}
-	of.doc = own.doc
+	of.doc, of.room = own.doc, own.room
 	of.done()
 }
 
@@ -293,9 +305,10 @@ func (m *Message) touch() {
 
 // kept are the bytes of a message that more than the message have, and its values.
 type kept struct {
-	buf *reuse.Buffer
-	doc *reuse.Held[strictjson.Doc] // set by Release
-	n   atomic.Int32
+	buf  *reuse.Buffer
+	doc  *reuse.Held[strictjson.Doc] // set by Release, like room
+	room *intake.Room
+	n    atomic.Int32
 }
 
 // Keep keeps the message's bytes, behind its Release too, until free is called, once. It is
@@ -326,6 +339,7 @@ func (k *kept) done() {
 
 func (k *kept) free() {
 	k.buf.Release()
+	k.room.Leave()
 	if k.doc != nil {
 		k.doc.Release()
 	}

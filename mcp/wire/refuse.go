@@ -37,6 +37,7 @@ var refusalText = map[int]string{
 	codeCut:          "pellucid: the server's answer ended early",
 	codeSessionGone:  "pellucid: the server ended the session",
 	codeUnauthorized: "pellucid: the server asked for credentials",
+	CodeNoRoom:       "pellucid: too much is under way to read the server's answer: ask again",
 }
 
 func refuse(code int, cause error) *refusal { return &refusal{code, refusalText[code], cause} }

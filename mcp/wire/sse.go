@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/platform/reuse"
 	"github.com/pellucid-mcp/pellucid/text/eventstream"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
@@ -23,10 +24,11 @@ type eventReader struct {
 	// growing are the Buffers to which the Reader appends: that of a line, and that of the data
 	// of an event.
 	growing []*reuse.Buffer
+	in      arrival
 }
 
-func newEvents(r io.Reader, l strictjson.Limits) *eventReader {
-	es := &eventReader{lim: l}
+func newEvents(r io.Reader, l strictjson.Limits, newRoom func() *intake.Room) *eventReader {
+	es := &eventReader{lim: l, in: arrival{newRoom: newRoom, patience: streamWait}}
 	es.Reader = eventstream.Reader{R: r, Decoder: eventstream.Decoder{Max: maxMessage(l), Append: es.append}}
 	return es
 }
@@ -42,6 +44,24 @@ func (es *eventReader) append(b, more []byte) []byte {
 	buf.Set(b)
 	buf.Append(more)
 	return buf.Bytes()
+}
+
+// heldReader reads on where there is memory for what has come of an event.
+type heldReader struct {
+	io.Reader
+	es *eventReader
+}
+
+func (h heldReader) Read(p []byte) (int, error) {
+	es, n := h.es, len(p)
+	for _, b := range es.growing {
+		n += len(b.Bytes())
+	}
+	if err := es.in.hold(n); err != nil {
+		es.in.take().Leave()
+		return 0, err
+	}
+	return h.Reader.Read(p)
 }
 
 func (es *eventReader) find(b []byte) int {
@@ -62,16 +82,18 @@ func (es *eventReader) own(e eventstream.Event) *reuse.Buffer {
 // message returns what an event of MCP carries, or why it is not a message; nil twice for an
 // event that is about something else.
 func (es *eventReader) message(e eventstream.Event) (*Message, *Violation) {
-	buf := es.own(e)
+	buf, room := es.own(e), es.in.take()
 	if e.Name != "" && e.Name != "message" || len(e.Data) == 0 {
 		buf.Release()
+		room.Leave()
 		return nil, nil
 	}
 	m, err := Decode(e.Data, es.lim)
 	if err != nil {
 		buf.Release()
+		room.Leave()
 		return nil, violationOf(err)
 	}
-	m.buf = buf
+	m.buf, m.room = buf, room
 	return m, nil
 }

@@ -384,10 +384,12 @@ func (c *SSE) stream(ctx context.Context) (*eventReader, io.Closer, *refusal) {
 	case mediaType(resp) != "text/event-stream":
 		r = refuse(codeBadAnswer, fmt.Errorf("wire: a stream with content type %s", finding.Quote(mediaType(resp))))
 	}
-	er := newEvents(nil, c.opt.Limits)
+	er := newEvents(nil, c.opt.Limits, c.opt.newRoom)
 	if r == nil {
+		var body io.Reader
 		var err error
-		if er.R, err = decompress(resp); err == nil {
+		if body, err = decompress(resp); err == nil {
+			er.R = heldReader{body, er}
 			return er, resp.Body, nil
 		}
 		r = bodyRefusal(err)

@@ -110,7 +110,7 @@ type Options struct {
 	MaxRequest int // bytes; 32 MiB
 	maxAnswer  int // bytes of an answer that is held; 8 MiB
 	MaxActive  int // requests under way; 256. Others get 503, or 429: see MaxBodies.
-	// MaxBodies bounds the bodies of all inspected requests under way, in bytes; 256 MiB.
+	// MaxBodies bounds the bodies and answers of all inspected requests under way, in bytes; 128 MiB.
 	// It is twice MaxRequest at least. Of this and of MaxActive nobody that Auth knows
 	// has more than is left for others, which is half for one alone.
 	MaxBodies int64
@@ -139,7 +139,7 @@ type Guard struct {
 	own      *http.Transport
 	clients  map[format.Name]*llm.Endpoint
 	policy   *counterfactual.Privileges
-	active   *intake.Share // places
+	active   *intake.Budget // places
 	bodies   *intake.Reader
 	audits   chan struct{}
 	behind   context.Context
@@ -174,9 +174,9 @@ func New(o Options) (*Guard, error) {
 	}
 	o.setDefaults()
 	g := &Guard{o: o, upstream: up, carrier: o.Transport, policy: o.Policy, counters: newCounters(),
-		active: intake.NewShare(int64(o.MaxActive)), audits: make(chan struct{}, o.maxAudits),
+		active: intake.NewBudget(int64(o.MaxActive)), audits: make(chan struct{}, o.maxAudits),
 		places: make(chan struct{}, max(o.MaxActive/8, 4)),
-		bodies: &intake.Reader{Share: intake.NewShare(o.MaxBodies), Most: o.MaxRequest, Patience: o.Patience}}
+		bodies: &intake.Reader{Memory: intake.NewBudget(intake.BodyCost * o.MaxBodies), Most: o.MaxRequest, Patience: o.Patience}}
 	if g.policy == nil {
 		g.policy = counterfactual.GuessPrivileges()
 	}
@@ -235,8 +235,8 @@ func (o *Options) setDefaults() {
 	def(&o.MaxRequest, 32<<20)
 	def(&o.maxAnswer, 8<<20)
 	def(&o.MaxActive, 256)
-	def(&o.MaxBodies, 256<<20)
-	o.MaxBodies = max(o.MaxBodies, intake.Least(o.MaxRequest))
+	def(&o.MaxBodies, 128<<20)
+	o.MaxBodies = max(o.MaxBodies, 2*int64(o.MaxRequest+1))
 	def(&o.maxAudits, 4)
 	def(&o.idle, 5*time.Minute)
 	def(&o.Patience, 30*time.Second)

@@ -27,10 +27,10 @@ func (g *Guard) inspect(found *route, t target, w http.ResponseWriter, r *http.R
 	}
 	defer done()
 	who := principal(r)
-	body, give, err := g.bodies.Read(w, r, who)
-	defer give()
+	body, room, err := g.bodies.Read(w, r, who)
+	defer room.Leave()
 	switch {
-	case errors.Is(err, intake.ErrFull), errors.Is(err, intake.ErrGreedy):
+	case errors.Is(err, intake.ErrFull):
 		done() // the client may take long to read the refusal
 		g.busy(w, r, f, err)
 		return
@@ -76,7 +76,7 @@ func (g *Guard) inspect(found *route, t target, w http.ResponseWriter, r *http.R
 	}
 	defer resp.Body.Close()
 	alive()
-	in := &incoming{g: g, x: x, r: r, resp: resp, ctx: ctx, alive: alive}
+	in := &incoming{g: g, x: x, r: r, resp: resp, ctx: ctx, alive: alive, hold: room.Growing(answerCost, intake.BodyWait)}
 	switch {
 	case redirects(resp.StatusCode) && !g.o.Audit:
 		g.counters.exchanged("refused-answer")
@@ -123,7 +123,11 @@ type incoming struct {
 	resp  *http.Response
 	ctx   context.Context // that the answer is read under
 	alive func()
+	hold  func(n int) error // waits for memory for n bytes of the answer
 }
+
+// answerCost is what a byte of an answer that is held may cost.
+const answerCost = 2
 
 func (in *incoming) passAll(w http.ResponseWriter) {
 	copyHeader(w.Header(), in.resp.Header, true)
@@ -151,6 +155,10 @@ func (in *incoming) whole(w http.ResponseWriter) {
 	for buf := make([]byte, 32<<10); ; {
 		n, err := in.resp.Body.Read(buf)
 		in.alive()
+		if noRoom := in.hold(len(all) + n); noRoom != nil {
+			g.busy(w, in.r, in.x.f, noRoom)
+			return
+		}
 		all = append(all, buf[:n]...)
 		if len(all) > g.o.maxAnswer {
 			in.tooLong(w, all)

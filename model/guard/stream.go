@@ -32,7 +32,7 @@ func (in *incoming) stream(w http.ResponseWriter) {
 		case s.over:
 		case damaged != nil:
 			s.damaged(damaged)
-		case s.holds()+len(s.split.Rest()) > in.g.o.maxAnswer:
+		case s.holds()+len(s.split.Rest()) > in.g.o.maxAnswer || in.hold(s.holds()+len(s.split.Rest())) != nil:
 			s.tooLong()
 		case err == io.EOF && s.read.stream.Whole() && len(s.split.Rest()) == 0:
 			s.end(eventstream.Event{})

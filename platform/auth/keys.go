@@ -8,6 +8,7 @@ import (
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rsa"
+	"crypto/sha256"
 	"errors"
 	"log/slog"
 	"slices"
@@ -26,6 +27,10 @@ const (
 	// minLoad is the shortest time from the end of one load to the next one that
 	// a token can cause, and the longest one between attempts.
 	minLoad = time.Minute
+	// maxWaiting is how many requests wait for a load: tokens that name unknown keys must not gather.
+	maxWaiting = 256
+	// maxSigned is how many tokens are remembered whose signature was right.
+	maxSigned = 4096
 )
 
 // A verifyKey is a public key of an issuer.
@@ -49,6 +54,37 @@ func (k verifyKey) fits(alg jose.SignatureAlgorithm) bool {
 		return alg == jose.RS256 || alg == jose.PS256
 	}
 	return false
+}
+
+// isSigned reports whether one of the keys, which were found for alg at that load, has signed the token. A token
+// that was signed is remembered until the next load. Others are checked by half of the processors at most, so that
+// a flood of bad ones leaves the rest to what callers with good ones do.
+func (s *keySet) isSigned(ctx context.Context, token string, alg jose.SignatureAlgorithm, keys []verifyKey, load time.Time) (bool, error) {
+	digest := sha256.Sum256([]byte(token))
+	s.mu.Lock()
+	known := s.signed[digest] && s.loaded.Equal(load)
+	s.mu.Unlock()
+	if known {
+		return true, nil
+	}
+	select {
+	case s.checking <- struct{}{}:
+		defer func() { <-s.checking }()
+	case <-ctx.Done():
+		return false, &unavailable{"the request was given up", time.Second}
+	}
+	if !isSigned(token, alg, keys) {
+		return false, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.loaded.Equal(load) {
+		if s.signed == nil || len(s.signed) >= maxSigned {
+			s.signed = map[[sha256.Size]byte]bool{}
+		}
+		s.signed[digest] = true
+	}
+	return true, nil
 }
 
 // isSigned reports whether one of the keys, which fit alg, has signed the token.
@@ -123,16 +159,19 @@ type keySet struct {
 
 	mu       sync.Mutex
 	keys     []verifyKey
-	loaded   time.Time     // when keys came; zero: never
-	tried    time.Time     // when the latest load ended
-	failures int           // loads that failed since keys came
-	running  chan struct{} // closed when the running load ends; nil: no load runs
+	loaded   time.Time                  // when keys came; zero: never
+	tried    time.Time                  // when the latest load ended
+	failures int                        // loads that failed since keys came
+	running  chan struct{}              // closed when the running load ends; nil: no load runs
+	waiting  int                        // requests that wait for it
+	signed   map[[sha256.Size]byte]bool // digests of tokens that keys have signed
+	checking chan struct{}              // places for checks of signatures
 }
 
-// find returns the keys that may have signed a token with the header h. Old keys
+// find returns the keys that may have signed a token with the header h, and when they were loaded. Old keys
 // count while new ones are being fetched. The error is a *refusal if the issuer
 // has no such key, and *unavailable if that cannot be known.
-func (s *keySet) find(ctx context.Context, h joseHeader) ([]verifyKey, error) {
+func (s *keySet) find(ctx context.Context, h joseHeader) ([]verifyKey, time.Time, error) {
 	s.mu.Lock()
 	now := s.now()
 	found := s.match(now, h)
@@ -144,28 +183,37 @@ func (s *keySet) find(ctx context.Context, h joseHeader) ([]verifyKey, error) {
 		defer s.mu.Unlock()
 		return s.answer(now, found)
 	}
+	if s.waiting >= maxWaiting {
+		defer s.mu.Unlock()
+		return nil, time.Time{}, &unavailable{"too many requests wait for the issuer's keys", time.Second}
+	}
+	s.waiting++
 	s.mu.Unlock()
 
+	gaveUp := false
 	select {
 	case <-wait:
 	case <-ctx.Done():
-		return nil, &unavailable{"the request was given up", time.Second}
+		gaveUp = true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.waiting--; gaveUp {
+		return nil, time.Time{}, &unavailable{"the request was given up", time.Second}
+	}
 	now = s.now()
 	return s.answer(now, s.match(now, h))
 }
 
 // answer says what it means that found was found. The lock is held.
-func (s *keySet) answer(now time.Time, found []verifyKey) ([]verifyKey, error) {
+func (s *keySet) answer(now time.Time, found []verifyKey) ([]verifyKey, time.Time, error) {
 	switch {
 	case len(found) > 0:
-		return found, nil
+		return found, s.loaded, nil
 	case s.failures > 0 || !s.usable(now):
-		return nil, &unavailable{"the issuer's keys cannot be had", s.due().Sub(now)}
+		return nil, s.loaded, &unavailable{"the issuer's keys cannot be had", s.due().Sub(now)}
 	default:
-		return nil, invalid("the token's key is unknown")
+		return nil, s.loaded, invalid("the token's key is unknown")
 	}
 }
 
@@ -248,6 +296,6 @@ func (s *keySet) take(keys []verifyKey, err error) (failures int, usable bool) {
 		return s.failures, s.usable(s.tried)
 	}
 	failures = s.failures
-	s.keys, s.loaded, s.failures = keys, s.tried, 0
+	s.keys, s.loaded, s.failures, s.signed = keys, s.tried, 0, nil
 	return failures, true
 }

@@ -4,6 +4,7 @@ package auth
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strconv"
 	"sync/atomic"
@@ -57,12 +58,12 @@ func mustKeys(key string) []verifyKey {
 }
 
 func (i *stubIssuer) keySet() *keySet {
-	return &keySet{load: i.load, now: time.Now, refresh: 15 * time.Minute, stale: 6 * time.Hour, timeout: 10 * time.Second, log: logger(nil)}
+	return &keySet{load: i.load, now: time.Now, refresh: 15 * time.Minute, stale: 6 * time.Hour, timeout: 10 * time.Second, log: logger(nil), checking: make(chan struct{}, 1)}
 }
 
 // outcome looks the kid up: "ok", "refused", or in how long it can be known.
 func outcome(s *keySet, kid string) string {
-	keys, err := s.find(context.Background(), joseHeader{alg: jose.EdDSA, kid: kid})
+	keys, _, err := s.find(context.Background(), joseHeader{alg: jose.EdDSA, kid: kid})
 	var un *unavailable
 	switch {
 	case err == nil && len(keys) == 1:
@@ -198,7 +199,7 @@ func TestKeySetImpatient(t *testing.T) {
 		s := iss.keySet()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := s.find(ctx, joseHeader{alg: jose.EdDSA, kid: "a"})
+		_, _, err := s.find(ctx, joseHeader{alg: jose.EdDSA, kid: "a"})
 		if err == nil || errors.Is(err, ErrUnauthenticated) {
 			t.Errorf("find = %v, want that it cannot be known", err)
 		}
@@ -231,4 +232,51 @@ func TestMatch(t *testing.T) {
 			t.Errorf("%s: %d keys, want %d", tt.name, got, tt.want)
 		}
 	}
+}
+
+// TestSignedOnce: the signature of a token that was signed is checked once for each load of keys, one that was not
+// each time, and no more than so many at once.
+func TestSignedOnce(t *testing.T) {
+	sign := newSigner(t, "EdDSA", "a")
+	token := sign.sign(t, sign.header(), object{"sub": "x"})
+	keys := mustKeys(string(must(json.Marshal(sign.jwk(t)))))
+	i := newStub()
+	i.keys = keys
+	s := i.keySet()
+	found, load, err := s.find(t.Context(), joseHeader{alg: jose.EdDSA, kid: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy := func(token string) bool {
+		s.checking <- struct{}{} // no place for a check is left
+		defer func() { <-s.checking }()
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		_, err := s.isSigned(ctx, token, jose.EdDSA, found, load)
+		return err != nil
+	}
+	if !busy(token) {
+		t.Error("a token that was never checked is accepted")
+	}
+	if ok, err := s.isSigned(t.Context(), token, jose.EdDSA, found, load); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	bad := token[:len(token)-4] + "AAAA"
+	if ok, err := s.isSigned(t.Context(), bad, jose.EdDSA, found, load); ok || err != nil {
+		t.Error("a bad signature", ok, err)
+	}
+	if busy(token) || !busy(bad) {
+		t.Error("the good token is checked again, or the bad one is not")
+	}
+	s.finish(keys, nil)
+	if load = s.loaded; !busy(token) {
+		t.Error("the token is not checked after a load")
+	}
+}
+
+func must(b []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return b
 }

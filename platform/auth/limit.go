@@ -38,13 +38,9 @@ type Limits struct {
 // prefix of their address (IPv4 /32, IPv6 /64). What is too much gets 429 with
 // Retry-After. Handlers made by one NewLimit share its count.
 func NewLimit(l Limits) (func(http.Handler) http.Handler, error) {
-	if l.Rate < 0 || math.IsNaN(l.Rate) || math.IsInf(l.Rate, 0) || l.Burst < 0 || l.Concurrent < 0 || l.principals < 0 {
-		return nil, errors.New("auth: limits: a number that is negative or none")
+	if err := l.orDefault(); err != nil {
+		return nil, err
 	}
-	l.Rate = cmp.Or(l.Rate, 20)
-	l.Burst = cmp.Or(l.Burst, 40)
-	l.Concurrent = cmp.Or(l.Concurrent, 32)
-	l.principals = cmp.Or(l.principals, 10_000)
 	// Two tables, so that nobody crowds out a principal without being one.
 	known := newTable(l)
 	anonymous := newTable(l)
@@ -59,7 +55,7 @@ func NewLimit(l Limits) (func(http.Handler) http.Handler, error) {
 			e, wait := t.enter(key, time.Now())
 			switch {
 			case e == nil && l.Refuse != nil:
-				comeAgain(w, wait)
+				ComeAgain(w, wait)
 				l.Refuse.ServeHTTP(w, r)
 				return
 			case e == nil:
@@ -69,6 +65,33 @@ func NewLimit(l Limits) (func(http.Handler) http.Handler, error) {
 			defer func() { t.leave(e, time.Now()) }()
 			next.ServeHTTP(w, r)
 		})
+	}, nil
+}
+
+func (l *Limits) orDefault() error {
+	if l.Rate < 0 || math.IsNaN(l.Rate) || math.IsInf(l.Rate, 0) || l.Burst < 0 || l.Concurrent < 0 || l.principals < 0 {
+		return errors.New("auth: limits: a number that is negative or none")
+	}
+	l.Rate = cmp.Or(l.Rate, 20)
+	l.Burst = cmp.Or(l.Burst, 40)
+	l.Concurrent = cmp.Or(l.Concurrent, 32)
+	l.principals = cmp.Or(l.principals, 10_000)
+	return nil
+}
+
+// ByName holds requests to l by a name that its user has found: of a person who has signed in, say. enter
+// counts a request, until leave is called; a nil leave means that it is too much, and how long to wait.
+func (l Limits) ByName() (enter func(name string) (leave func(), wait time.Duration), err error) {
+	if err := l.orDefault(); err != nil {
+		return nil, err
+	}
+	t := newTable(l)
+	return func(name string) (func(), time.Duration) {
+		e, wait := t.enter(name, time.Now())
+		if e == nil {
+			return nil, wait
+		}
+		return func() { t.leave(e, time.Now()) }, 0
 	}, nil
 }
 

@@ -215,6 +215,70 @@ func TestLimitRace(t *testing.T) {
 	wg.Wait()
 }
 
+// TestRequireLimited: requests with bad tokens use up what their address may send of those, and nothing of what a
+// principal may do that has the same address.
+func TestRequireLimited(t *testing.T) {
+	limit, err := NewLimit(Limits{Rate: 1e-9, Burst: 2, Concurrent: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, h := range map[string]http.Handler{
+		"require":  RequireLimited(knows("good", Principal{ID: "a", Scopes: []string{"s"}}), "", limit, http.NotFoundHandler()),
+		"identify": IdentifyLimited(knows("good", Principal{ID: "a"}), limit, http.NotFoundHandler()),
+	} {
+		t.Run(name, func(t *testing.T) {
+			send := func(token string) int {
+				r := httptest.NewRequest("GET", "/", nil)
+				r.RemoteAddr = "192.0.2." + strconv.Itoa(len(name)) + ":1"
+				r.Header.Set("Authorization", "Bearer "+token)
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, r)
+				if (w.Code == http.StatusTooManyRequests) != (w.Header().Get("Retry-After") != "") {
+					t.Errorf("%d, Retry-After %q", w.Code, w.Header().Get("Retry-After"))
+				}
+				return w.Code
+			}
+			for i, want := range []int{401, 401, 429, 429} {
+				if got := send("bad"); got != want {
+					t.Errorf("bad token %d: %d", i, got)
+				}
+				if got := send("good"); got != 404 {
+					t.Errorf("good token beside bad token %d: %d", i, got)
+				}
+			}
+		})
+	}
+	// A principal that lacks the scope is told so by its own allowance.
+	h := RequireLimited(knows("good", Principal{ID: "a"}), "s", limit, http.NotFoundHandler())
+	for i, want := range []int{403, 403, 429} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RemoteAddr = "192.0.2.7:1"
+		r.Header.Set("Authorization", "Bearer good")
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != want {
+			t.Errorf("request %d without the scope: %d", i, w.Code)
+		}
+	}
+}
+
+// TestIdentifiedTwice: a guard behind another one knows the principal, whose credentials are gone.
+func TestIdentifiedTwice(t *testing.T) {
+	a := knows("good", Principal{ID: "a", Scopes: []string{"s"}})
+	for scope, want := range map[string]int{"": 404, "s": 404, "other": 403} {
+		h := Identify(a, Require(a, scope, http.NotFoundHandler()))
+		for token, want := range map[string]int{"Bearer good": want, "Bearer bad": 401, "": 401} {
+			r := httptest.NewRequest("GET", "/", nil)
+			if token != "" {
+				r.Header.Set("Authorization", token)
+			}
+			w := httptest.NewRecorder()
+			if h.ServeHTTP(w, r); w.Code != want {
+				t.Errorf("scope %q, %q: %d", scope, token, w.Code)
+			}
+		}
+	}
+}
+
 func BenchmarkLimit(b *testing.B) {
 	table := newTable(Limits{Rate: 1e9, Burst: 1e9, Concurrent: 1e9, principals: 10_000})
 	keys := make([]string, 20_000)

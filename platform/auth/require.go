@@ -38,6 +38,14 @@ func Require(a Authenticator, scope string, next http.Handler) http.Handler {
 	return &guard{auth: orNobody(a), scope: scope, next: next}
 }
 
+// RequireLimited is Require whose refusals pass limit, that of NewLimit, which counts them by address, or by a
+// principal that lacks the scope. So requests without a valid token do not use up what those with one may do.
+func RequireLimited(a Authenticator, scope string, limit func(http.Handler) http.Handler, next http.Handler) http.Handler {
+	g := Require(a, scope, next).(*guard)
+	g.limit = limit
+	return g
+}
+
 // RequireAlso lets only those through to next who have all scopes. It stands behind
 // a Require of the same Authenticator and refuses as that does.
 func RequireAlso(a Authenticator, scopes []string, next http.Handler) http.Handler {
@@ -59,6 +67,11 @@ func Identify(a Authenticator, next http.Handler) http.Handler {
 	return &guard{auth: orNobody(a), anonymous: true, next: next}
 }
 
+// IdentifyLimited is Identify whose refusals pass limit, as those of RequireLimited do.
+func IdentifyLimited(a Authenticator, limit func(http.Handler) http.Handler, next http.Handler) http.Handler {
+	return &guard{auth: orNobody(a), anonymous: true, limit: limit, next: next}
+}
+
 func orNobody(a Authenticator) Authenticator {
 	if a == nil {
 		return Any()
@@ -70,25 +83,43 @@ type guard struct {
 	auth      Authenticator
 	scope     string
 	anonymous bool
+	limit     func(http.Handler) http.Handler // of refusals; nil: they are not limited
 	next      http.Handler
 }
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if g.anonymous {
+	p, known := FromContext(r.Context()) // by a guard in front of this one
+	if g.anonymous && !known {
 		if _, err := bearer(r); err == errAnonymous {
 			g.next.ServeHTTP(w, r)
 			return
 		}
 	}
-	p, err := g.auth.Authenticate(r)
+	var err error
+	if !known {
+		p, err = g.auth.Authenticate(r)
+	}
+	// An Authenticator that names nobody has not authenticated anybody.
+	if known = err == nil && validID(p.ID); known {
+		if r = identified(r, p); g.scope == "" || p.May(g.scope) {
+			g.next.ServeHTTP(w, r)
+			return
+		}
+	}
+	var refuse http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.refuse(w, r, known, err) })
+	if g.limit != nil {
+		refuse = g.limit(refuse)
+	}
+	refuse.ServeHTTP(w, r)
+}
+
+// refuse answers a request that may not pass: its principal, if known, lacks the scope.
+func (g *guard) refuse(w http.ResponseWriter, r *http.Request, known bool, err error) {
 	switch {
-	case err == nil && !validID(p.ID):
-		// An Authenticator that names nobody has not authenticated anybody.
-		g.challenge(w, http.StatusUnauthorized, codeToken)
-	case err == nil && g.scope != "" && !p.May(g.scope):
+	case known:
 		g.challenge(w, http.StatusForbidden, codeScope)
 	case err == nil:
-		g.next.ServeHTTP(w, identified(r, p))
+		g.challenge(w, http.StatusUnauthorized, codeToken)
 	case !errors.Is(err, ErrUnauthenticated):
 		tooSoon(w, http.StatusServiceUnavailable, retryAfter(err))
 	default:
@@ -166,12 +197,12 @@ func retryAfter(err error) time.Duration {
 
 // tooSoon answers that the client may come again.
 func tooSoon(w http.ResponseWriter, status int, after time.Duration) {
-	comeAgain(w, after)
+	ComeAgain(w, after)
 	refuse(w, status)
 }
 
-// comeAgain says after which time.
-func comeAgain(w http.ResponseWriter, after time.Duration) {
+// ComeAgain sets Retry-After.
+func ComeAgain(w http.ResponseWriter, after time.Duration) {
 	seconds := min(max(1, math.Ceil(after.Seconds())), 3600)
 	w.Header().Set("Retry-After", strconv.Itoa(int(seconds)))
 }

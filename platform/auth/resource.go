@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -189,7 +190,7 @@ func (s *ResourceServer) addIssuers(o ResourceOptions) (errs []error) {
 			load:    src.load,
 			now:     func() time.Time { return s.now() },
 			refresh: o.refresh, stale: o.stale, timeout: o.timeout,
-			log: logger(o.Log).With("issuer", iss.Name),
+			log: logger(o.Log).With("issuer", iss.Name), checking: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 		}}
 	}
 	return errs
@@ -241,11 +242,15 @@ func (s *ResourceServer) verify(ctx context.Context, token string) (Principal, e
 	if err := c.checkTimes(s.now(), s.skew); err != nil {
 		return Principal{}, err
 	}
-	keys, err := iss.keys.find(ctx, h)
+	keys, load, err := iss.keys.find(ctx, h)
 	if err != nil {
 		return Principal{}, err
 	}
-	if !isSigned(token, h.alg, keys) {
+	signed, err := iss.keys.isSigned(ctx, token, h.alg, keys, load)
+	if err != nil {
+		return Principal{}, err
+	}
+	if !signed {
 		return Principal{}, invalid("the token's signature is wrong")
 	}
 	p := Principal{ID: principalID(iss.name, c.sub), Scopes: c.scopes, Claims: c.raw, Source: s.source(IssuerKey(c.iss)), Until: c.until(s.skew)}

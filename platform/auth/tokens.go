@@ -4,7 +4,6 @@ package auth
 
 import (
 	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,8 +20,8 @@ import (
 // Bounds of a token file.
 const (
 	maxTokenFile = 1 << 20 // bytes
-	maxTokens    = 4096    // each one is compared for each request
-	minSecret    = 32      // bytes
+	maxTokens    = 4096
+	minSecret    = 32 // bytes
 )
 
 // tokenFile is the format that ParseTokens reads.
@@ -62,9 +61,8 @@ func ParseTokens(src []byte, secret func(ref string) (string, error)) (Authentic
 	if n := len(file.Tokens); n == 0 || n > maxTokens {
 		return nil, fmt.Errorf("auth: token file: %d tokens, want 1 to %d", n, maxTokens)
 	}
-	out := &tokens{now: time.Now}
+	out := &tokens{now: time.Now, by: map[[sha256.Size]byte]int{}}
 	var errs []error
-	seen := map[[sha256.Size]byte]int{}
 	for i, t := range file.Tokens {
 		mistake := func(field, why string) {
 			errs = append(errs, fmt.Errorf("auth: token file: tokens[%d].%s: %s", i, field, why))
@@ -90,10 +88,10 @@ func ParseTokens(src []byte, secret func(ref string) (string, error)) (Authentic
 		}
 		if digest, why := resolve(t.Token, secret); why != "" {
 			mistake("token", why)
-		} else if j, twice := seen[digest]; twice {
+		} else if j, twice := out.by[digest]; twice {
 			mistake("token", "the same secret as that of tokens["+strconv.Itoa(j)+"]")
 		} else {
-			seen[digest], e.digest = i, digest
+			out.by[digest] = i
 			e.principal.Source = sha256.Sum256(append([]byte("token "), digest[:]...))
 		}
 		out.entries = append(out.entries, e)
@@ -166,29 +164,24 @@ func isRepetition(s string) bool {
 // tokens are those of a token file. It holds digests, no secrets.
 type tokens struct {
 	entries []entry
+	by      map[[sha256.Size]byte]int // entry by the digest of its token
 	now     func() time.Time
 }
 
 type entry struct {
 	principal Principal
-	digest    [sha256.Size]byte
 	expires   time.Time // zero: never
 }
 
-// Authenticate compares the token with all that there are. How long that takes
-// says nothing about any of them.
+// Authenticate looks the digest of the token up. How long that takes says nothing about a token: its digest
+// cannot be chosen.
 func (t *tokens) Authenticate(r *http.Request) (Principal, error) {
 	token, err := bearer(r)
 	if err != nil {
 		return Principal{}, err
 	}
-	digest := sha256.Sum256([]byte(token))
-	found := -1
-	for i := range t.entries {
-		same := subtle.ConstantTimeCompare(digest[:], t.entries[i].digest[:])
-		found = subtle.ConstantTimeSelect(same, i, found)
-	}
-	if found < 0 {
+	found, known := t.by[sha256.Sum256([]byte(token))]
+	if !known {
 		return Principal{}, invalid("the token is unknown")
 	}
 	e := &t.entries[found]

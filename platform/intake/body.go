@@ -18,37 +18,38 @@ var ErrTooLong = errors.New("intake: the body is too long")
 
 // A Reader reads bodies. All its members have to be set.
 type Reader struct {
-	Share *Share // of bytes
-	// Most is how long a body may be. The Share has to hold two of them for one who reads
-	// both to get through: see Least.
+	Memory *Budget // a byte of a body takes BodyCost of it
+	// Most is how long a body may be.
 	Most     int
 	Patience time.Duration // for a body, beside a second for each 16 KiB
 }
 
-// Least is what a Share has to have for bodies of that length.
-func Least(most int) int64 { return 2 * int64(most+1) }
-
-// Read reads the body of a request, whole; done gives its room back, and may be called
-// whatever the error is. That is ErrFull, ErrGreedy, ErrTooLong, or one of the connection,
+// Read reads the body of a request, whole; room is its memory, to be left whatever the error is. That is ErrFull, ErrGreedy, ErrTooLong, or one of the connection,
 // which has gone or is too slow. A body that is not read has no room left when Read
 // returns: its client may take long to hear of it, see Refuse.
-func (rd *Reader) Read(w http.ResponseWriter, r *http.Request, who string) (body []byte, done func(), err error) {
-	m := &room{of: rd.Share, who: who, most: rd.Most}
-	if body, err = rd.read(w, r, m); err != nil {
-		m.leave()
+func (rd *Reader) Read(w http.ResponseWriter, r *http.Request, who string) (body []byte, room *Room, err error) {
+	room = rd.Memory.Room(who)
+	if body, err = rd.read(w, r, room); err != nil {
+		room.Leave()
 	}
-	return body, m.leave, err
+	return body, room, err
 }
 
-func (rd *Reader) read(w http.ResponseWriter, r *http.Request, m *room) (all []byte, err error) {
+func (rd *Reader) read(w http.ResponseWriter, r *http.Request, room *Room) (all []byte, err error) {
 	if r.ContentLength > int64(rd.Most) {
 		return nil, ErrTooLong
 	}
 	from := http.MaxBytesReader(w, r.Body, int64(rd.Most))
 	conn, start := http.NewResponseController(w), time.Now()
+	grow := room.Growing(BodyCost, BodyWait)
 	for {
-		if all, err = m.more(all); err != nil {
-			return nil, err
+		if len(all) == cap(all) {
+			// One more byte than the body may have: it is never made longer to be read to its end.
+			n := min(max(2*cap(all), 4<<10), rd.Most+1)
+			if err := grow(n); err != nil {
+				return nil, err
+			}
+			all = append(make([]byte, 0, n), all...)
 		}
 		// Where there are no deadlines there is no connection to wait for.
 		_ = conn.SetReadDeadline(start.Add(rd.Patience + time.Duration(len(all)/rate)*time.Second))
@@ -66,32 +67,6 @@ func (rd *Reader) read(w http.ResponseWriter, r *http.Request, m *room) (all []b
 			return nil, err // the deadline stays: the server looks for the rest of the body
 		}
 	}
-}
-
-// A room is what a body has of a Share.
-type room struct {
-	of   *Share
-	who  string
-	most int
-	has  int64
-}
-
-// more makes room in b for what is read next, if there is any.
-func (m *room) more(b []byte) ([]byte, error) {
-	if len(b) < cap(b) {
-		return b, nil
-	}
-	n := min(max(2*cap(b), 4<<10), m.most+1) // one more than it may have: none has to be longer to be read to its end
-	if err := m.of.Take(m.who, int64(n)-m.has); err != nil {
-		return b, err
-	}
-	m.has = int64(n)
-	return append(make([]byte, 0, n), b...), nil
-}
-
-func (m *room) leave() {
-	m.of.Give(m.who, m.has)
-	m.has = 0
 }
 
 // lingering is how long the body of a refused request is read, and dropped.

@@ -3,22 +3,26 @@
 package intake
 
 import (
-	"bytes"
+	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // TestShare: one hoarder has half, two have a third each, whoever comes finds something,
 // and what was given back is there again.
 func TestShare(t *testing.T) {
-	s := NewShare(96)
+	s := NewBudget(96)
 	grab := func(who string) (n int64) {
 		for s.Take(who, 1) == nil {
 			n++
@@ -53,7 +57,7 @@ func TestShare(t *testing.T) {
 // TestShareOdd: what is left is never less than what somebody has.
 func TestShareOdd(t *testing.T) {
 	for _, total := range []int64{1, 3, 97} {
-		s, n := NewShare(total), int64(0)
+		s, n := NewBudget(total), int64(0)
 		for s.Take("a", 1) == nil {
 			n++
 		}
@@ -61,44 +65,129 @@ func TestShareOdd(t *testing.T) {
 			t.Errorf("of %d one has %d", total, n)
 		}
 	}
-	if s := new(Share); s.Take("a", 0) != nil || s.Take("a", 1) != ErrFull {
+	if s := new(Budget); s.Take("a", 0) != nil || s.Take("a", 1) != ErrFull {
 		t.Error("the zero Share has something")
 	}
 }
 
 // TestSharePlaces: with few places each still gets the first.
 func TestSharePlaces(t *testing.T) {
-	s := NewShare(2)
+	s := NewBudget(2)
 	if s.Take("a", 1) != nil || s.Take("a", 1) != ErrGreedy || s.Take("b", 1) != nil || s.Take("c", 1) != ErrFull {
 		t.Errorf("%+v", s)
 	}
 }
 
-// TestRoom: a body that has as many bytes as it may fits in the least bound there is, and
-// never takes more than that.
+// TestRoom: a message that grows beside others gets all that there is, a caller's second one no more than its
+// share, and what is forgotten is given back.
 func TestRoom(t *testing.T) {
-	for _, most := range []int{1, 4095, 4096, 4097, 10_000, 1 << 20} {
-		s := NewShare(Least(most))
-		r := &room{of: s, who: "a", most: most}
-		body := bytes.Repeat([]byte("x"), most)
-		var all []byte
-		for from := iotest.HalfReader(bytes.NewReader(body)); ; {
-			var err error
-			if all, err = r.more(all); err != nil {
-				t.Fatalf("%d: %v", most, err)
-			}
-			n, err := from.Read(all[len(all):cap(all)])
-			all = all[:len(all)+n]
-			if err == io.EOF {
-				break
+	b := NewBudget(64)
+	one, two, other := b.Room("a"), b.Room("a"), b.Room("b")
+	soon, stop := context.WithCancel(t.Context())
+	stop()
+	for _, step := range []struct {
+		room *Room
+		n    int64
+		want error
+		used int64
+	}{
+		{one, 20, nil, 20}, {one, 20, nil, 40}, {two, 4, ErrGreedy, 40}, {other, 20, nil, 60}, {one, 5, ErrFull, 60},
+		{one, 4, nil, 64}, {other, 1, ErrFull, 64},
+	} {
+		if err := step.room.Add(soon, step.n); err != step.want || b.used != step.used {
+			t.Errorf("%+v: %v, %d are taken", step, err, b.used)
+		}
+	}
+	other.Leave()
+	if one.Add(soon, 1000) != nil || b.used != 64 {
+		t.Errorf("a message that costs more than there is: %d are taken", b.used)
+	}
+	one.Leave()
+	one.Leave()
+	if two.Take(32) != nil || two.Take(1) != ErrGreedy || !two.Scarce() == (b.used > 32) {
+		t.Errorf("%d are taken", b.used)
+	}
+	two.Give(16)
+	var none *Room
+	if none.Leave(); none.Growing(2, time.Second)(1<<40) != nil || (*Budget)(nil).Room("a") != nil || b.used != 16 {
+		t.Errorf("%d are taken", b.used)
+	}
+	two = nil
+	waittest.Until(t, "the collector gives back what is forgotten", func() bool { runtime.GC(); return b.Used() == 0 })
+}
+
+// TestRoomsThatWait: of a caller's messages that wait for each other the last one gives up at once, and the first one
+// gets what it needs; what waits while another one goes on does not give up.
+func TestRoomsThatWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(100)
+		rooms := make([]*Room, 5) // a caller alone has 50
+		for i := range rooms {
+			if rooms[i] = b.Room("a"); rooms[i].Take(10) != nil {
+				t.Fatal(b.used)
 			}
 		}
-		if !bytes.Equal(all, body) || s.used != int64(cap(all)) || s.used > int64(most)+1 {
-			t.Errorf("%d: %d bytes in %d, %d taken", most, len(all), cap(all), s.used)
+		goesOn := rooms[4]
+		ended := make([]error, 4)
+		var work sync.WaitGroup
+		for i := range ended {
+			work.Go(func() {
+				ended[i] = rooms[i].Add(t.Context(), 20)
+				rooms[i].Leave()
+			})
+			synctest.Wait()
+			if ended[i] != nil {
+				t.Errorf("room %d gives up while another one goes on", i)
+			}
 		}
-		r.leave()
-		if fmt.Sprint(s.used, len(s.by)) != "0 0" {
-			t.Errorf("%d: %d, %v", most, s.used, s.by)
+		if goesOn.Add(t.Context(), 20) == nil {
+			t.Error("the last one gets what it asks for")
+		}
+		goesOn.Leave()
+		work.Wait()
+		if b.used != 0 || len(b.waiting) != 0 || errors.Join(ended[:3]...) != nil || ended[3] == nil {
+			t.Errorf("%d are taken, %d callers wait; %v", b.used, len(b.waiting), ended)
+		}
+	})
+}
+
+// TestReserve: long messages of several callers leave memory for short ones, and one alone may have all.
+func TestReserve(t *testing.T) {
+	const total = 64 << 20
+	b := NewBudget(total)
+	soon, stop := context.WithCancel(t.Context())
+	stop()
+	alone := b.Room("a")
+	if err := alone.Add(soon, total); err != nil {
+		t.Error(err)
+	}
+	alone.Leave()
+	rooms := []*Room{b.Room("a"), b.Room("b"), b.Room("c")}
+	for range 64 { // each has one message, which grows
+		for _, r := range rooms {
+			_ = r.Add(soon, 1<<20) // until it is refused
+		}
+	}
+	if left := total - b.used; left < total/8 || left > total/8+1<<20 {
+		t.Errorf("%d bytes are left", left)
+	}
+	for _, who := range []string{"honest", "", "a"} {
+		r := b.Room(who)
+		if err := r.Add(soon, 64<<10); (err == nil) != (who != "a") {
+			t.Errorf("a short message of %q: %v", who, err)
+		}
+		r.Leave()
+	}
+}
+
+// TestGrowing: of a message as many bytes are counted as have come, each once.
+func TestGrowing(t *testing.T) {
+	b := NewBudget(1000)
+	room := b.Room("a")
+	grow := room.Growing(4, time.Second)
+	for _, n := range []int{10, 5, 10, 50, 400} {
+		if err := grow(n); err != nil || b.used != min(4*int64(max(n, 10)), 1000) {
+			t.Errorf("%d: %v, %d are taken", n, err, b.used)
 		}
 	}
 }
@@ -108,26 +197,30 @@ func TestRoom(t *testing.T) {
 func TestReaderLeaves(t *testing.T) {
 	gone := iotest.ErrReader(errors.New("gone"))
 	for name, c := range map[string]struct {
-		total  int64
-		body   io.Reader
-		length int64
-		want   error // nil: another one
+		others, own int64 // bytes of bodies that others and the caller have
+		body        io.Reader
+		length      int64
+		want        error // nil: another one
 	}{
-		"full":               {6 << 10, strings.NewReader(strings.Repeat("x", 8<<10)), 8 << 10, ErrFull},
-		"greedy":             {10 << 10, strings.NewReader(strings.Repeat("x", 8<<10)), 8 << 10, ErrGreedy},
-		"too long":           {64 << 10, strings.NewReader(strings.Repeat("x", 17<<10)), -1, ErrTooLong},
-		"too long, declared": {64 << 10, strings.NewReader(""), 17 << 10, ErrTooLong},
-		"gone":               {64 << 10, io.MultiReader(strings.NewReader("x"), gone), -1, nil},
+		"full":               {60 << 10, 0, strings.NewReader(strings.Repeat("x", 8<<10)), 8 << 10, ErrFull},
+		"greedy":             {30 << 10, 14 << 10, strings.NewReader(strings.Repeat("x", 8<<10)), 8 << 10, ErrGreedy},
+		"too long":           {0, 0, strings.NewReader(strings.Repeat("x", 17<<10)), -1, ErrTooLong},
+		"too long, declared": {0, 0, strings.NewReader(""), 17 << 10, ErrTooLong},
+		"gone":               {0, 0, io.MultiReader(strings.NewReader("x"), gone), -1, nil},
 	} {
-		rd := &Reader{Share: NewShare(c.total), Most: 16 << 10, Patience: time.Minute}
+		rd := &Reader{Memory: NewBudget(BodyCost * 64 << 10), Most: 16 << 10, Patience: time.Minute}
+		before := BodyCost * (c.others + c.own)
+		if err := errors.Join(rd.Memory.Take("others", BodyCost*c.others), rd.Memory.Take("a", BodyCost*c.own)); err != nil {
+			t.Fatal(err)
+		}
 		r := httptest.NewRequest(http.MethodPost, "/", c.body)
 		r.ContentLength = c.length
-		body, done, err := rd.Read(httptest.NewRecorder(), r, "a")
-		if err == nil || c.want != nil && err != c.want || body != nil || rd.Share.used != 0 || len(rd.Share.by) != 0 {
-			t.Errorf("%s: %v, %d bytes; %d are taken", name, err, len(body), rd.Share.used)
+		body, room, err := rd.Read(httptest.NewRecorder(), r, "a")
+		if err == nil || c.want != nil && err != c.want || body != nil || rd.Memory.used != before {
+			t.Errorf("%s: %v, %d bytes; %d are taken", name, err, len(body), rd.Memory.used)
 		}
-		if done(); rd.Share.used != 0 {
-			t.Errorf("%s: %d are taken", name, rd.Share.used)
+		if room.Leave(); rd.Memory.used != before {
+			t.Errorf("%s: %d are taken", name, rd.Memory.used)
 		}
 	}
 }

@@ -26,6 +26,7 @@ type cli struct {
 	Gateway  gatewayCmd  `cmd:"" help:"Measure what the boundary adds to a call, beside other proxies in front of the same server."`
 	Sessions sessionsCmd `cmd:"" help:"Measure what open sessions cost pellucid up, beside a plain server and a plain proxy."`
 	Replicas replicasCmd `cmd:"" help:"Count what is lost while replicas are killed under clients that call without pause."`
+	Attack   attackCmd   `cmd:"" help:"Measure what attackers do to honest calls and to memory."`
 	Compare  compareCmd  `cmd:"" help:"Compare what two builds cost, each beside the same baselines."`
 	Size     sizeCmd     `cmd:"" help:"Print what the program is made of, in bytes by module; fail where it has grown."`
 	Walk     walkCmd     `cmd:"" help:"Count the statements, files and packages that one call executes."`

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package attack measures what attackers do to the calls of an honest principal, and to the memory of the process.
+//
+// It starts pellucid up with a budget of memory, and servers of its own behind it. An honest principal calls a tool
+// without pause: first alone, then beside an attack. The attackers are another process of the lowest priority, as
+// their work is done on machines of theirs.
+package attack
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pellucid-mcp/pellucid/text/finding"
+)
+
+// Options say what [Run] does. Self and Pellucid have to be set.
+type Options struct {
+	Self     []string      // starts this program, before the arguments that lead to [Play]
+	Pellucid string        // the program to attack
+	Memory   int64         // its limits.memory, in bytes; 0 = 256 MiB
+	Quiet    time.Duration // of the calls before each attack; 0 = 5 s
+	For      time.Duration // of an attack; 0 = 10 s
+	Only     []string      // names of attacks; none: all
+	Progress func(string)  // may be nil
+}
+
+// What is wanted.
+const (
+	mostRatio   = 2.0  // of the median time of an honest call
+	mostMemory  = 1.5  // of the budget
+	leastServed = 0.99 // of honest calls
+)
+
+// A Report is what [Run] has found.
+type Report struct {
+	CPUs    int      `json:"cpus"`
+	Budget  int64    `json:"budget"` // bytes
+	Attacks []Figure `json:"attacks"`
+}
+
+// A Figure is what one attack has done.
+type Figure struct {
+	Name   string  `json:"name"`
+	Quiet  Calls   `json:"quiet"`
+	Under  Calls   `json:"under"`
+	Ratio  float64 `json:"ratio"`    // of the medians
+	Peak   int64   `json:"peak_rss"` // bytes
+	Memory float64 `json:"memory"`   // Peak by the budget
+	Sent   string  `json:"sent"`     // by the attackers, with what they were answered
+	Missed string  `json:"missed"`   // what was wanted and is not so
+}
+
+// Calls are the honest ones of one run.
+type Calls struct {
+	N      int     `json:"n"`
+	Served float64 `json:"served"` // part of them with the whole result
+	P50    float64 `json:"p50_ms"`
+	P95    float64 `json:"p95_ms"`
+	Failed string  `json:"failed,omitempty"` // why the last one failed
+}
+
+// Missed is how many attacks did more than is wanted.
+func (r *Report) Missed() (n int) {
+	for _, f := range r.Attacks {
+		if f.Missed != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// Run measures the attacks, one after the other.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	if runtime.GOOS != "linux" {
+		return nil, errors.New("attack: the memory of a process is read from /proc: Linux only")
+	}
+	o.Memory, o.Quiet, o.For = orDefault(o.Memory, 256<<20), orDefault(o.Quiet, 5*time.Second), orDefault(o.For, 10*time.Second)
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	for _, name := range o.Only {
+		if kinds[name] == nil {
+			return nil, fmt.Errorf("attack: no attack %s: want one of %s", finding.Quote(name), strings.Join(names(), ", "))
+		}
+	}
+	r := &Report{CPUs: runtime.NumCPU(), Budget: o.Memory}
+	for _, name := range names() {
+		if len(o.Only) > 0 && !slices.Contains(o.Only, name) {
+			continue
+		}
+		o.Progress(name)
+		f, err := o.measure(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("attack: %s: %w", name, err)
+		}
+		r.Attacks = append(r.Attacks, f)
+	}
+	return r, nil
+}
+
+func orDefault[T int64 | time.Duration](v, otherwise T) T {
+	if v <= 0 {
+		return otherwise
+	}
+	return v
+}
+
+// measure runs one attack on a process of its own.
+func (o *Options) measure(ctx context.Context, name string) (f Figure, err error) {
+	f.Name = name
+	up, err := startServers()
+	if err != nil {
+		return f, err
+	}
+	defer up.Close()
+	g, err := o.start(ctx, up.URL)
+	if err != nil {
+		return f, err
+	}
+	defer g.stop()
+	if f.Quiet, err = g.calls(ctx, o.Quiet); err != nil {
+		return f, err
+	}
+	if f.Quiet.Served < 1 {
+		return f, fmt.Errorf("without an attack, calls fail: %s", f.Quiet.Failed)
+	}
+	if err := os.WriteFile(g.path("clear_refs"), []byte("5"), 0o200); err != nil {
+		return f, err
+	}
+	attackers := exec.CommandContext(ctx, "nice", append([]string{"-n", "19"}, append(slices.Clone(o.Self), "--play", name, "--addr", g.addr, "--for", o.For.String())...)...)
+	var said, failed bytes.Buffer
+	attackers.Stdout, attackers.Stderr = &said, &failed
+	if err := attackers.Start(); err != nil {
+		return f, err
+	}
+	f.Under, err = g.calls(ctx, o.For)
+	if waited := attackers.Wait(); err == nil && waited != nil {
+		err = fmt.Errorf("the attackers: %w: %s", waited, finding.Quote(failed.String()))
+	}
+	if err != nil {
+		return f, err
+	}
+	f.Sent = strings.TrimSpace(said.String())
+	if f.Peak, err = g.peak(); err != nil {
+		return f, fmt.Errorf("the process has ended: %w: %s", err, g.last())
+	}
+	f.Ratio, f.Memory = f.Under.P50/f.Quiet.P50, float64(f.Peak)/float64(o.Memory)
+	var missed []string
+	for _, m := range []struct {
+		is   bool
+		what string
+	}{{f.Ratio > mostRatio, "time"}, {f.Memory > mostMemory, "memory"}, {f.Under.Served < leastServed, "calls"}} {
+		if m.is {
+			missed = append(missed, m.what)
+		}
+	}
+	f.Missed = strings.Join(missed, ", ")
+	return f, nil
+}
+
+// A gateway is the attacked process.
+type gateway struct {
+	cmd  *exec.Cmd
+	dir  string
+	addr string
+	done chan struct{}
+	said []string // the last lines of its log; complete when done is closed
+}
+
+// attackers is how many principals attack.
+const attackers = 4
+
+// token is the bearer token of a principal.
+func token(principal string) string {
+	return principal + "-0f3a9c1d7e5b2846" + strings.Repeat("q7Zk2v", 4)
+}
+
+// start writes a configuration and starts the gateway.
+func (o *Options) start(ctx context.Context, servers string) (*gateway, error) {
+	dir, err := os.MkdirTemp("", "pellucid-lab-")
+	if err != nil {
+		return nil, err
+	}
+	principals := []string{"honest"}
+	for i := range attackers {
+		principals = append(principals, "attacker-"+strconv.Itoa(i))
+	}
+	files := map[string]string{}
+	var list []string
+	for _, p := range principals {
+		files[p] = token(p)
+		list = append(list, fmt.Sprintf(`{"principal":%q,"scopes":["call","plug","staff"],"token":"file:%s"}`, p, filepath.Join(dir, p)))
+	}
+	files["tokens.json"] = `{"tokens":[` + strings.Join(list, ",") + `]}`
+	files["pellucid.yaml"] = fmt.Sprintf("version: 1\nlisten: 127.0.0.1:0\nauth: {tokens: 'file:%s'}\nlimits: {memory: %d}\nconsole: {grants: [{role: viewer, scope: staff}]}\n"+
+		"defaults: {hold: [hidden-tag]}\nservers:\n  s: {url: %q}\n", filepath.Join(dir, "tokens.json"), o.Memory, servers)
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			os.RemoveAll(dir)
+			return nil, err
+		}
+	}
+	g := &gateway{cmd: exec.CommandContext(ctx, o.Pellucid, "up", "-c", filepath.Join(dir, "pellucid.yaml")), dir: dir, done: make(chan struct{})}
+	for _, v := range os.Environ() { // without what would change the measured process
+		if !strings.HasPrefix(v, "PELLUCID_") && !strings.HasPrefix(v, "GO") {
+			g.cmd.Env = append(g.cmd.Env, v)
+		}
+	}
+	g.cmd.Env = append(g.cmd.Env, "PELLUCID_STATE="+filepath.Join(dir, "state"))
+	return g, g.begin()
+}
+
+// begin starts the process, and waits until it serves.
+func (g *gateway) begin() error {
+	stderr, err := g.cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	if err := g.cmd.Start(); err != nil {
+		return err
+	}
+	at := make(chan string, 1)
+	go func() {
+		defer close(g.done)
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			if addr, ok := strings.CutPrefix(lines.Text(), "Serving streamable HTTP, of every revision, at "); ok {
+				at <- strings.TrimSuffix(addr, ":")
+			}
+			if g.said = append(g.said, lines.Text()); len(g.said) > 5 {
+				g.said = g.said[1:]
+			}
+		}
+		_ = g.cmd.Wait()
+	}()
+	select {
+	case g.addr = <-at:
+		return nil
+	case <-g.done:
+		return errors.New("the program ended at its start: " + g.last())
+	case <-time.After(20 * time.Second):
+		g.stop()
+		return errors.New("the program does not start")
+	}
+}
+
+func (g *gateway) last() string {
+	select {
+	case <-g.done:
+		return finding.Quote(strings.Join(g.said, " | "))
+	case <-time.After(time.Second):
+		return "it does not end"
+	}
+}
+
+func (g *gateway) stop() {
+	_ = g.cmd.Process.Kill()
+	<-g.done
+	os.RemoveAll(g.dir)
+}
+
+func (g *gateway) path(file string) string {
+	return "/proc/" + strconv.Itoa(g.cmd.Process.Pid) + "/" + file
+}
+
+// peak reads the largest resident size since it was reset.
+func (g *gateway) peak() (int64, error) {
+	text, err := os.ReadFile(g.path("status"))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if kb, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(kb), "kB")), 10, 64)
+			return n << 10, err
+		}
+	}
+	return 0, errors.New("/proc names no peak")
+}
+
+// calls has the honest principal call for so long, one call after the other, 50 at most in a second.
+func (g *gateway) calls(ctx context.Context, d time.Duration) (c Calls, err error) {
+	client := &http.Client{Transport: &http.Transport{}, Timeout: 30 * time.Second}
+	defer client.CloseIdleConnections()
+	s := &session{client: client, addr: g.addr, token: token("honest")}
+	if err := s.open(); err != nil {
+		return c, fmt.Errorf("an honest session: %w", err)
+	}
+	var times []time.Duration
+	served := 0
+	for end := time.Now().Add(d); time.Now().Before(end) && ctx.Err() == nil; {
+		began := time.Now()
+		if err := s.call("read", 1024); err != nil {
+			c.Failed = err.Error()
+		} else {
+			served++
+		}
+		took := time.Since(began)
+		times = append(times, took)
+		time.Sleep(25*time.Millisecond - min(took, 25*time.Millisecond))
+	}
+	slices.Sort(times)
+	at := func(p int) float64 { return float64(times[min(p*len(times)/100, len(times)-1)].Microseconds()) / 1e3 }
+	c.N, c.Served, c.P50, c.P95 = len(times), float64(served)/float64(len(times)), at(50), at(95)
+	return c, ctx.Err()
+}
