@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -106,7 +105,7 @@ func (h *Host) result(o Options, event strictjson.Value) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case bytes.Equal(changed, response.Raw()) || h.showsError && len(d.Findings)+len(d.Withheld) == 0:
+	case bytes.Equal(changed, response.Raw()) || h.showsError && d.Verdict != gateway.Withheld && len(d.Findings) == 0:
 		return []byte(Nothing), nil
 	}
 	return h.changeResult(changed), nil
@@ -124,7 +123,7 @@ type result struct {
 func (r *result) isFenced(key frame.Key) bool {
 	var first frame.Origin
 	for i, v := range r.texts {
-		origin, _, err := key.Open(strings.TrimPrefix(v.Text(), frame.Notice+"\n"), first)
+		origin, _, err := key.Open(v.Text(), first)
 		if err != nil {
 			return false
 		}
