@@ -10,7 +10,7 @@ import (
 )
 
 // A Host is a program that runs an agent, and how it speaks to hooks: which events are answered, where texts stand in what its tools return, and the form of an answer. Measured with the versions that
-// docs/hosts.md names.
+// docs/agents.md names.
 type Host struct {
 	Name string // as the server of its tools, in frames, records and the configuration
 
@@ -90,7 +90,7 @@ var geminiCLI = &Host{
 	},
 }
 
-// openCode is told of events by its plugin, which app/install writes: its own form is JavaScript.
+// openCode is told of events by its plugin (boundary/protect/opencode.js): its own form is JavaScript.
 var openCode = &Host{
 	Name: "opencode", before: "tool.execute.before", after: "tool.execute.after",
 	changeInput:  within(`{"args":`, `}`),

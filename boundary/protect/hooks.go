@@ -21,7 +21,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// A hooking is a host whose own tools are put behind the boundary: by entries in its settings, or by a plugin. spec: protect/8
+// A hooking is a host whose own tools are put behind the boundary: by entries in its settings, or by a plugin.
 type hooking struct {
 	host    string   // as in hook.Hosts
 	file    string   // as in a client's files
