@@ -65,6 +65,18 @@ func Unchecked(why string) []byte {
 	return append(strictjson.AppendQuote([]byte(`{"systemMessage":`), "pellucid: what the tools of this host return is not checked: "+why), '}')
 }
 
+// Probe is an event of the host whose answer shows whether results pass the boundary.
+func (h *Host) Probe() []byte {
+	response := `"a\u200bb"`
+	if h.resultMember != "" {
+		response = fmt.Sprintf(`{%q:%s}`, h.resultMember, response)
+	}
+	return fmt.Appendf(nil, `{"hook_event_name":%q,"tool_name":"pellucid doctor","tool_response":%s}`, h.after, response)
+}
+
+// Passes reports whether the answer to Probe is that of a boundary.
+func Passes(answer []byte) bool { return bytes.Contains(answer, []byte(`"ab"`)) }
+
 // input gives the tokens back to what the agent passes to a tool.
 func (h *Host) input(o Options, event strictjson.Value) ([]byte, error) {
 	input := event.Get("tool_input")

@@ -28,6 +28,8 @@ type hooking struct {
 	events  []string // each gets an entry; none of a host that takes a plugin
 	timeout int      // of an event, in the host's unit
 	advice  string   // what is left to do for a person
+	off     []string // the member that switches all hooks off
+	offIs   string   // where it is this
 }
 
 // maxHookSeconds is how long a host waits for an answer before it goes on without one.
@@ -35,13 +37,13 @@ const maxHookSeconds = 10
 
 var hookings = []hooking{
 	// code.claude.com/docs/en/hooks
-	{"claude-code", "CLAUDE_SETTINGS/settings.json", []string{"PreToolUse", "PostToolUse"}, maxHookSeconds, ""},
+	{"claude-code", "CLAUDE_SETTINGS/settings.json", []string{"PreToolUse", "PostToolUse"}, maxHookSeconds, "", []string{"disableAllHooks"}, "true"},
 	// developers.openai.com/codex/hooks
-	{"codex", "CODEX/hooks.json", []string{"PreToolUse", "PostToolUse"}, maxHookSeconds, "Codex runs a hook once you have trusted it: start codex, and look at /hooks"},
+	{"codex", "CODEX/hooks.json", []string{"PreToolUse", "PostToolUse"}, maxHookSeconds, "Codex runs a hook once you have trusted it: start codex, and look at /hooks", nil, ""},
 	// geminicli.com/docs/hooks
-	{"gemini-cli", "HOME/.gemini/settings.json", []string{"BeforeTool", "AfterTool"}, 1000 * maxHookSeconds, ""},
+	{"gemini-cli", "HOME/.gemini/settings.json", []string{"BeforeTool", "AfterTool"}, 1000 * maxHookSeconds, "", []string{"hooksConfig", "enabled"}, "false"},
 	// opencode.ai/docs/plugins
-	{"opencode", "DOT/opencode/plugins/pellucid.js", nil, 0, ""},
+	{"opencode", "DOT/opencode/plugins/pellucid.js", nil, 0, "", nil, ""},
 }
 
 //go:embed opencode.js
@@ -159,6 +161,9 @@ func (o Options) hook(h hooking, r *HookReport, job Job) error {
 		next.Fragments = append(next.Fragments, fragment)
 	}
 	r.Action, r.Why, r.Changed = Hooked, h.advice, !bytes.Equal(before, after)
+	if h.isOff(after) {
+		r.Why = strings.Join(h.off, ".") + " switches the hooks of this host off"
+	}
 	if !r.Changed {
 		r.Action = Already
 		return nil
@@ -172,6 +177,19 @@ func (o Options) hook(h hooking, r *HookReport, job Job) error {
 		return err
 	}
 	return replaceHooks(r.Path, before, after)
+}
+
+// isOff reports whether the file switches hooks off.
+func (h hooking) isOff(src []byte) bool {
+	t, err := parse(src, JSON, true)
+	if err != nil || h.off == nil {
+		return false
+	}
+	v := t.root
+	for _, name := range h.off {
+		v = v.get(name)
+	}
+	return v.known() && string(t.raw(v)) == h.offIs
 }
 
 // entry is a hook for every tool.
