@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hook answers the events that an agent's host tells its hooks of: what the host's own tools return passes the
-// same choke point as the result of an MCP tool, and what was defused in it is restored where the agent writes it back.
+// Package hook answers the events of an agent's host, so that what the host's own tools return passes the choke point.
+//
+// What was defused in a result is restored where the agent writes it back.
 //
 // The hosts, their events, and where text stands in the results of their tools are data (Hosts). An event of a kind that
 // a host's row does not name is answered with {}: the host goes on.

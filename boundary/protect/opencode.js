@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Written by "pellucid protect --hooks"; "pellucid protect --undo" removes it.
 // What a tool of opencode returns passes "pellucid hook opencode" before the model sees it.
 import { spawn } from "node:child_process"
