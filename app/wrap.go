@@ -67,16 +67,9 @@ func OpenWrap(r *rules.Rules, o WrapOptions) (_ *Wrap, err error) {
 			w.Close()
 		}
 	}()
-	dir, err := install.Open()
+	n, err := w.needsOf(r, o.Database)
 	if err != nil {
 		return nil, err
-	}
-	n := needs{database: o.Database, store: o.Database != "", hold: holds(r), decides: r.Policy != nil, poll: install.PollSeldom}
-	if slices.ContainsFunc(s.All(), func(t *rules.Tool) bool { return len(t.Classifiers) > 0 }) {
-		n.judges = &wrapJudges
-		if _, err := w.setJudges(r); err != nil {
-			return nil, exit.With(exit.Config, err)
-		}
 	}
 	switch {
 	case s.Admission.Pins == policy.Off:
@@ -85,11 +78,8 @@ func OpenWrap(r *rules.Rules, o WrapOptions) (_ *Wrap, err error) {
 	default:
 		n.pins = pinsInFiles
 	}
-	if err := w.open(dir, r, n); err != nil {
-		return nil, exit.With(exit.Config, err)
-	}
-	if w.records != nil && r.Policy != nil {
-		w.records.Rules(r.Version())
+	if err := w.openFor(r, n); err != nil {
+		return nil, err
 	}
 	if n.hold {
 		w.keepSwept()
@@ -101,6 +91,33 @@ func OpenWrap(r *rules.Rules, o WrapOptions) (_ *Wrap, err error) {
 		return nil, exit.With(exit.Usage, fmt.Errorf("wrap: the review: %w", err))
 	}
 	return w, nil
+}
+
+// needsOf are the parts that the rules of one server ask for. It sets who judges texts.
+func (b *boundary) needsOf(r *rules.Rules, database install.Database) (needs, error) {
+	n := needs{database: database, store: database != "", hold: holds(r), decides: r.Policy != nil, poll: install.PollSeldom}
+	if slices.ContainsFunc(r.Servers[0].All(), func(t *rules.Tool) bool { return len(t.Classifiers) > 0 }) {
+		n.judges = &wrapJudges
+		if _, err := b.setJudges(r); err != nil {
+			return n, exit.With(exit.Config, err)
+		}
+	}
+	return n, nil
+}
+
+// openFor opens the parts, and records which rules are in force.
+func (b *boundary) openFor(r *rules.Rules, n needs) error {
+	dir, err := install.Open()
+	if err != nil {
+		return err
+	}
+	if err := b.open(dir, r, n); err != nil {
+		return exit.With(exit.Config, err)
+	}
+	if b.records != nil && r.Policy != nil {
+		b.records.Rules(r.Version())
+	}
+	return nil
 }
 
 // holds reports whether results are kept that are withheld: where something may hold them, and

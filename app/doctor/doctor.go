@@ -73,7 +73,7 @@ func Examine(ctx context.Context, o Options) (r *Report, refused bool) {
 	x.webhooks(ctx, cfg)
 	x.port(ctx, cfg)
 	x.logins(dir)
-	x.clients(dir)
+	x.clients(ctx, dir)
 	return &x.report, refused
 }
 

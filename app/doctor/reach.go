@@ -3,12 +3,16 @@
 package doctor
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
+	"os/exec"
 	"strings"
+	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/boundary/hook"
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/listen"
@@ -50,7 +54,7 @@ func (x *examiner) port(ctx context.Context, cfg *rules.Rules) {
 }
 
 // clients says which servers of which clients do not run behind the boundary.
-func (x *examiner) clients(dir *state.Dir) {
+func (x *examiner) clients(ctx context.Context, dir *state.Dir) {
 	if dir == nil {
 		return
 	}
@@ -66,6 +70,7 @@ func (x *examiner) clients(dir *state.Dir) {
 	}
 	targets := protect.Locate(m, "")
 	others := protect.Others(m)
+	defer x.hooks(ctx, opt, m)
 	if len(targets) == 0 && len(others) == 0 {
 		x.report.add("clients", OK, "no client's configuration was found")
 	}
@@ -99,6 +104,41 @@ func (x *examiner) clients(dir *state.Dir) {
 			x.report.add(t.Client, OK, "%s", says)
 		}
 	}
+}
+
+// hooks says of which hosts the own tools are behind the boundary. It has each hook answer an event.
+func (x *examiner) hooks(ctx context.Context, opt protect.Options, m protect.Machine) {
+	all, err := opt.Hooks(m, "", protect.Job{DryRun: true})
+	if err != nil {
+		x.report.add("hooks", Warning, "%v", err)
+	}
+	for _, r := range all {
+		switch {
+		case r.Error != "": // told above
+		case r.Action != protect.Already:
+			x.report.add(r.Host, Warning, "shell output, files and pages that it reads are not behind the boundary: run pellucid protect --hooks")
+		case !probed(ctx, opt.Binary, r.Host):
+			x.report.add(r.Host, Failed, "its hook does not answer as it should: try pellucid hook %s < EVENT: %s", r.Host, r.Path)
+		case r.Why != "":
+			x.report.add(r.Host, Warning, "its own tools are behind the boundary, if they are to be: %s: %s", r.Why, r.Path)
+		default:
+			x.report.add(r.Host, OK, "its own tools are behind the boundary: %s", r.Path)
+		}
+	}
+}
+
+// probed reports whether the program answers an event of the host.
+func probed(ctx context.Context, program, host string) bool {
+	h, found := hook.HostOf(host)
+	if !found {
+		return false
+	}
+	ctx, stop := context.WithTimeout(ctx, 10*time.Second)
+	defer stop()
+	cmd := exec.CommandContext(ctx, program, "hook", host)
+	cmd.Stdin = bytes.NewReader(h.Probe())
+	answer, err := cmd.Output()
+	return err == nil && hook.Passes(answer)
 }
 
 // formerOf names the servers whose entries have flags that wrap no longer has.

@@ -104,6 +104,30 @@ func (i *Inspector) inspect(ctx context.Context, s *solo, r ToolResult) ([]byte,
 	return clean, nil
 }
 
+// Restore gives the control tokens that were defused back to the strings of a JSON value that a model has written for a
+// tool, and returns it with their number. That it did so is in the record. spec: inspect/5
+func (i *Inspector) Restore(tool string, raw []byte) (restored []byte, tokens int, err error) {
+	h := i.pool.Get()
+	defer h.Release()
+	s := h.Value()
+	if err := i.prepare(s); err != nil {
+		return nil, 0, err
+	}
+	if !looksDefused(raw) || !s.in.restoresTokens() || s.doc.Reset(raw, strictjson.Limits{MendSurrogates: true}) != nil {
+		return raw, 0, nil
+	}
+	var e strictjson.Edits
+	w := restorer{tokens: i.cfg.tokens(), edits: &e}
+	if w.value(s.doc.Root()); w.out.tokens == 0 {
+		return raw, 0, nil
+	}
+	restored = e.Apply(nil, s.doc.Root())
+	s.in.cfg.Name = i.cfg.Name
+	d := Decision{Method: mcpmsg.CallTool, Kind: "call", Tool: labelOr(tool, ""), Verdict: Changed, Restored: w.out.tokens, Received: digestOf(raw), Delivered: digestOf(restored)}
+	s.in.recordDecision(d)
+	return restored, w.out.tokens, nil
+}
+
 // refuse is the result that takes the place of one that cannot be looked at.
 func (s *solo) refuse(tool string, code finding.Code) ([]byte, error) {
 	id := s.in.refuse("result", Withheld, code)

@@ -37,19 +37,19 @@ func looksDefused(raw []byte) bool {
 
 // restoresTokens reports whether control tokens are defused in any text of the server. What was read
 // by one of its tools may be written by another, which removes them.
-func (r *relay) restoresTokens() bool {
+func (in *inspector) restoresTokens() bool {
 	defuses := func(rule Rule) bool {
-		s, err := r.in.scrub.of(rule.MaxChars, rule.ControlTokens)
+		s, err := in.scrub.of(rule.MaxChars, rule.ControlTokens)
 		return err == nil && (rule.Profile == Faithful && s.faithful.DefusesTokens() || rule.Profile == MCP && s.mcp.DefusesTokens())
 	}
-	if defuses(r.cfg.own()) {
+	if defuses(in.cfg.own()) {
 		return true
 	}
-	if r.cfg.Rules == nil {
-		return defuses(r.cfg.rule("*")) // no name of a tool: what holds for all
+	if in.cfg.Rules == nil {
+		return defuses(in.cfg.rule("*")) // no name of a tool: what holds for all
 	}
-	for _, rule := range r.cfg.Rules() {
-		if defuses(r.cfg.complete(rule)) {
+	for _, rule := range in.cfg.Rules() {
+		if defuses(in.cfg.complete(rule)) {
 			return true
 		}
 	}
@@ -59,7 +59,7 @@ func (r *relay) restoresTokens() bool {
 // restore gives the control tokens back to the strings of a request that a model or a person has
 // written: not to names, URIs and cursors, in which none is defused.
 func (r *relay) restore(m *wire.Message, e *strictjson.Edits) (out restoring) {
-	if !looksDefused(m.Params.Raw()) || !r.restoresTokens() {
+	if !looksDefused(m.Params.Raw()) || !r.in.restoresTokens() {
 		return out
 	}
 	w := restorer{tokens: r.cfg.tokens(), edits: e}
@@ -75,7 +75,7 @@ func (r *relay) restore(m *wire.Message, e *strictjson.Edits) (out restoring) {
 
 // restoreAnswer does so in the client's answer to a request of the server, and records it.
 func (r *relay) restoreAnswer(m *wire.Message) {
-	if m.Kind != wire.Response || !looksDefused(m.Result.Raw()) || !r.restoresTokens() {
+	if m.Kind != wire.Response || !looksDefused(m.Result.Raw()) || !r.in.restoresTokens() {
 		return
 	}
 	var e strictjson.Edits

@@ -57,7 +57,7 @@ type Format struct {
 // Support, $XDG_CONFIG_HOME or ~/.config), XDG ($XDG_CONFIG_HOME or ~/.config on
 // Linux and macOS, %APPDATA% on Windows), DOT ($XDG_CONFIG_HOME or ~/.config on every
 // system), APPDATA (of Windows), or the directory that a variable of the client names: CLAUDE
-// ($CLAUDE_CONFIG_DIR, else HOME), CODEX ($CODEX_HOME, else ~/.codex) and COPILOT
+// ($CLAUDE_CONFIG_DIR, else HOME), CLAUDE_SETTINGS (likewise, else ~/.claude), CODEX ($CODEX_HOME, else ~/.codex) and COPILOT
 // ($COPILOT_HOME, else ~/.copilot). One part may be a pattern: "*", or "*" and an ending.
 type client struct {
 	name   string
@@ -260,6 +260,8 @@ func (m Machine) root(name string) string {
 		return m.Dir
 	case "CLAUDE":
 		return m.named("CLAUDE_CONFIG_DIR", m.Home)
+	case "CLAUDE_SETTINGS":
+		return m.named("CLAUDE_CONFIG_DIR", m.below(".claude"))
 	case "CODEX":
 		return m.named("CODEX_HOME", m.below(".codex"))
 	case "COPILOT":

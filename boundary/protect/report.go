@@ -26,6 +26,8 @@ type Report struct {
 	DryRun bool         `json:"dry_run"`
 	Undo   bool         `json:"undo"`
 	Files  []FileReport `json:"files"`
+	Hooks  []HookReport `json:"hooks,omitempty"`
+	Bare   []string     `json:"bare,omitempty"` // hosts whose own tools are not behind the boundary
 }
 
 // A FileReport says what Run did with one file.
@@ -177,6 +179,12 @@ func (r Report) Write(w io.Writer, p terminal.Palette) error {
 	default:
 		fmt.Fprintf(out, "\n%s changed. Restart the clients; %s takes %s back.\n", terminal.Plural(changed, "file"), undo,
 			map[bool]string{true: "it", false: "them"}[changed == 1])
+	}
+	for _, h := range r.Hooks {
+		fmt.Fprintf(out, "%s  %s\n  %-9s %s\n", p.Bold(h.Host), terminal.Printable(h.Path), h.Action, cmp.Or(terminal.Printable(h.Error), h.Why, "its own tools"))
+	}
+	if len(r.Bare) > 0 && !r.Undo {
+		fmt.Fprintf(out, "Shell output, files and pages are not behind the boundary in %s: pellucid protect --hooks covers them.\n", strings.Join(r.Bare, ", "))
 	}
 	if project && !r.Undo {
 		fmt.Fprint(out, "A file of a project names this machine's program now: do not commit it if others share it.\n")

@@ -175,7 +175,12 @@ func (a *Ask) anthropic(v strictjson.Value) error {
 	a.System = content(v.Get("system"))
 	for m := range v.Get("messages").Elements() {
 		role := text(m.Get("role"))
-		if role != "user" && role != "assistant" {
+		switch role {
+		case "user", "assistant":
+		case "system": // in the middle of a conversation, as Claude Code sends it
+			a.System += content(m.Get("content"))
+			continue
+		default:
 			return errors.New("messages: no such role")
 		}
 		a.turn(role == "assistant", m.Get("content"))

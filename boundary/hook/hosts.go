@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hook
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+)
+
+// A Host is a program that runs an agent, and how it speaks to hooks: which events are answered, where texts stand in what its tools return, and the form of an answer. Measured with the versions that
+// docs/agents.md names.
+type Host struct {
+	Name string // as the server of its tools, in frames, records and the configuration
+
+	before, after string // the events: a tool is about to run, a tool has returned
+	resultMember  string // of tool_response, if the result is a part of it
+	showsError    bool   // a changed result reaches the model as an error: it changes only where something was found
+
+	changeInput, changeResult func(value []byte) []byte
+	tools                     map[string]tool // by name; a name that ends with * is a prefix
+}
+
+// A tool says where text stands in what a tool returns. Every string passes the choke point whether a row names it or
+// not; the strings of a tool without a row are treated like those of its plain text.
+type tool struct {
+	fenced places
+	plain  places // what a program parses or the agent edits, as it is: lines of a file
+	unless string // a member that says, as true, that there is no text
+}
+
+// places are JSON pointers without their first slash; * is each element.
+type places []string
+
+// Hosts are those whose hooks may change what a model sees of a result.
+var Hosts = []*Host{claudeCode, codex, geminiCLI, openCode}
+
+// HostOf returns the host of that name.
+func HostOf(name string) (*Host, bool) {
+	i := slices.IndexFunc(Hosts, func(h *Host) bool { return h.Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return Hosts[i], true
+}
+
+// ofMCP has the texts of what an MCP tool returned, as hosts hand it on: a text, blocks, or a whole result.
+var ofMCP = tool{fenced: places{"", "text", "*/text", "*/resource/text", "content/*/text", "content/*/resource/text"}}
+
+var claudeCode = &Host{
+	Name: "claude-code", before: "PreToolUse", after: "PostToolUse",
+	changeInput:  within(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":`, `}}`),
+	changeResult: within(`{"hookSpecificOutput":{"hookEventName":"PostToolUse","updatedToolOutput":`, `}}`),
+	tools: map[string]tool{
+		"Bash":         {fenced: places{"stdout", "stderr"}, unless: "isImage"},
+		"PowerShell":   {fenced: places{"stdout", "stderr"}, unless: "isImage"},
+		"WebFetch":     {fenced: places{"result"}},
+		"WebSearch":    {fenced: places{"results/*"}, plain: places{"results/*/content/*/title"}},
+		"Agent":        {fenced: places{"content/*/text"}},
+		"Task":         {fenced: places{"content/*/text"}},
+		"Read":         {plain: places{"file/content", "file/cells/*/source"}},
+		"NotebookRead": {plain: places{"cells/*/source"}},
+		"Grep":         {plain: places{"content", "filenames/*"}},
+		"Glob":         {plain: places{"filenames/*"}},
+		"mcp__*":       ofMCP,
+	},
+}
+
+var codex = &Host{
+	Name: "codex", before: "PreToolUse", after: "PostToolUse",
+	changeInput:  within(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":`, `}}`),
+	changeResult: asText(`{"decision":"block","reason":`, `}`),
+	tools: map[string]tool{
+		"Bash":        {fenced: places{""}},
+		"apply_patch": {plain: places{""}},
+		"mcp__*":      ofMCP,
+	},
+}
+
+var geminiCLI = &Host{
+	Name: "gemini-cli", before: "BeforeTool", after: "AfterTool", resultMember: "llmContent", showsError: true,
+	changeInput:  within(`{"hookSpecificOutput":{"hookEventName":"BeforeTool","tool_input":`, `}}`),
+	changeResult: asText(`{"decision":"deny","reason":`, `}`),
+	tools: map[string]tool{
+		"run_shell_command": ofMCP,
+		"web_fetch":         ofMCP,
+		"google_web_search": ofMCP,
+		"mcp_*":             ofMCP,
+	},
+}
+
+// openCode is told of events by its plugin (boundary/protect/opencode.js): its own form is JavaScript.
+var openCode = &Host{
+	Name: "opencode", before: "tool.execute.before", after: "tool.execute.after",
+	changeInput:  within(`{"args":`, `}`),
+	changeResult: asText(`{"output":`, `}`),
+	tools: map[string]tool{
+		"bash":      {fenced: places{""}},
+		"webfetch":  {fenced: places{""}},
+		"websearch": {fenced: places{""}},
+		"task":      {fenced: places{""}},
+	},
+}
+
+func within(before, behind string) func([]byte) []byte {
+	return func(value []byte) []byte { return slices.Concat([]byte(before), value, []byte(behind)) }
+}
+
+// asText is within for a host that takes a text only: any other value becomes its JSON.
+func asText(before, behind string) func([]byte) []byte {
+	return func(value []byte) []byte {
+		if value[0] != '"' {
+			value = strictjson.AppendQuote(nil, string(value))
+		}
+		return slices.Concat([]byte(before), value, []byte(behind))
+	}
+}
+
+// tool returns the row of that name; an empty one where there is none.
+func (h *Host) tool(name string) tool {
+	if t, found := h.tools[name]; found {
+		return t
+	}
+	for row, t := range h.tools {
+		if prefix, is := strings.CutSuffix(row, "*"); is && strings.HasPrefix(name, prefix) {
+			return t
+		}
+	}
+	return tool{}
+}
+
+// texts are the strings of a result that a fence goes around.
+func (t tool) texts(result strictjson.Value) []strictjson.Value {
+	if none, _ := result.Get(t.unless).Bool(); none {
+		return nil
+	}
+	return t.fenced.in(result)
+}
+
+// in returns the strings of v at the places, in their order.
+func (p places) in(v strictjson.Value) (found []strictjson.Value) {
+	for _, pointer := range p {
+		var names []string
+		if pointer != "" {
+			names = strings.Split(pointer, "/")
+		}
+		found = stringsAt(found, v, names)
+	}
+	return found
+}
+
+func stringsAt(found []strictjson.Value, v strictjson.Value, names []string) []strictjson.Value {
+	switch {
+	case len(names) == 0:
+		if v.Kind() == '"' {
+			found = append(found, v)
+		}
+	case names[0] == "*":
+		if v.Kind() == '[' {
+			for e := range v.Elements() {
+				found = stringsAt(found, e, names[1:])
+			}
+		}
+	case v.Kind() == '{':
+		found = stringsAt(found, v.Get(names[0]), names[1:])
+	}
+	return found
+}
+
+// discriminators are members by whose value a host tells the forms of a result apart.
+var discriminators = []string{"type", "status", "mode", "kind"}
+
+// stringsIn are all strings of v, but for names and discriminators.
+func stringsIn(v strictjson.Value, found []strictjson.Value) []strictjson.Value {
+	switch v.Kind() {
+	case '"':
+		found = append(found, v)
+	case '[':
+		for e := range v.Elements() {
+			found = stringsIn(e, found)
+		}
+	case '{':
+		for name, member := range v.Members() {
+			if !slices.Contains(discriminators, name.Text()) {
+				found = stringsIn(member, found)
+			}
+		}
+	}
+	return found
+}

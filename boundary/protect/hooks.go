@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package protect
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
+)
+
+// A hooking is a host whose own tools are put behind the boundary: by entries in its settings, or by a plugin.
+type hooking struct {
+	host    string   // as in hook.Hosts
+	file    string   // as in a client's files
+	events  []string // each gets an entry; none of a host that takes a plugin
+	timeout int      // of an event, in the host's unit
+	advice  string   // what is left to do for a person
+	off     []string // the member that switches all hooks off
+	offIs   string   // where it is this
+}
+
+// maxHookSeconds is how long a host waits for an answer before it goes on without one.
+const maxHookSeconds = 10
+
+var hookings = []hooking{
+	// code.claude.com/docs/en/hooks
+	{"claude-code", "CLAUDE_SETTINGS/settings.json", []string{"PreToolUse", "PostToolUse"}, maxHookSeconds, "", []string{"disableAllHooks"}, "true"},
+	// developers.openai.com/codex/hooks
+	{"codex", "CODEX/hooks.json", []string{"PreToolUse", "PostToolUse"}, maxHookSeconds, "Codex runs a hook once you have trusted it: start codex, and look at /hooks", nil, ""},
+	// geminicli.com/docs/hooks
+	{"gemini-cli", "HOME/.gemini/settings.json", []string{"BeforeTool", "AfterTool"}, 1000 * maxHookSeconds, "", []string{"hooksConfig", "enabled"}, "false"},
+	// opencode.ai/docs/plugins
+	{"opencode", "DOT/opencode/plugins/pellucid.js", nil, 0, "", nil, ""},
+}
+
+//go:embed opencode.js
+var openCodePlugin string
+
+// A HookReport says what was done with the hooks of one host.
+type HookReport struct {
+	Host    string `json:"host"`
+	Path    string `json:"path"`
+	Action  Effect `json:"action"`
+	Changed bool   `json:"changed"` // or would be
+	Why     string `json:"why,omitempty"`
+	Error   string `json:"error,omitempty"`
+}
+
+// Hooked is the action of a host whose hooks were written.
+const Hooked Effect = "hooked"
+
+// hookRecord is what Hooks has put into a file: undo takes just that out.
+type hookRecord struct {
+	Version   int      `json:"version"` // 1
+	Path      string   `json:"path"`
+	Created   bool     `json:"created"` // there was no such file
+	Before    []byte   `json:"before"`
+	After     string   `json:"after"`     // SHA-256 of the file as it was written, in hex
+	Fragments [][]byte `json:"fragments"` // in the order in which they were put in
+}
+
+// Hooks writes the hooks of each host that is on the machine, or takes them out. A host that fails does not keep it from
+// the others: the error joins what failed.
+func (o Options) Hooks(m Machine, client string, job Job) (all []HookReport, _ error) {
+	var failures []error
+	for _, h := range hookings {
+		path := m.path(h.file)
+		if client != "" && client != h.host || path == "" {
+			continue
+		}
+		r := HookReport{Host: h.host, Path: path}
+		var err error
+		if job.Undo {
+			err = o.unhook(&r, job)
+		} else if info, statErr := os.Stat(h.home(path)); statErr == nil && info.IsDir() {
+			err = o.hook(h, &r, job)
+		}
+		if err != nil {
+			r.Action, r.Error = Skipped, err.Error()
+			failures = append(failures, err)
+		}
+		if r.Action != "" {
+			all = append(all, r)
+		}
+	}
+	return all, errors.Join(failures...)
+}
+
+// CanHook names the hosts on the machine whose own tools are not behind the boundary.
+func (o Options) CanHook(m Machine) (hosts []string) {
+	for _, h := range hookings {
+		path := m.path(h.file)
+		if info, err := os.Stat(h.home(path)); path == "" || err != nil || !info.IsDir() {
+			continue
+		}
+		if src, err := os.ReadFile(path); err != nil || !bytes.Contains(src, []byte(" hook "+h.host)) && !bytes.Contains(src, []byte(`"hook"`)) {
+			hosts = append(hosts, h.host)
+		}
+	}
+	return hosts
+}
+
+// home is the folder of the host, which is there where the host is.
+func (h hooking) home(path string) string {
+	if h.events == nil {
+		path = filepath.Dir(path)
+	}
+	return filepath.Dir(path)
+}
+
+// hook puts the entries, or the plugin, into the file.
+func (o Options) hook(h hooking, r *HookReport, job Job) error {
+	before, created, err := readOrEmpty(r.Path)
+	if err != nil {
+		return err
+	}
+	rec, err := o.readHookRecord(r.Path)
+	if err != nil {
+		return err
+	}
+	original := before
+	if rec != nil { // a program that has moved is named by its new path
+		if original, err = rec.without(before); err != nil {
+			return fmt.Errorf("protect: %q: %w", r.Path, err)
+		}
+		created = rec.Created
+	}
+	next := &hookRecord{Version: 1, Path: r.Path, Created: created, Before: original}
+	after := original
+	if h.events == nil {
+		after = []byte(strings.Replace(openCodePlugin, `"PROGRAM"`, quote(o.Binary), 1))
+		next.Fragments = [][]byte{after}
+		if len(original) > 0 {
+			return fmt.Errorf("protect: %q: a plugin that Pellucid did not write has this name", r.Path)
+		}
+	} else if len(original) == 0 {
+		after = []byte("{\n}\n")
+	}
+	for _, event := range h.events {
+		if bytes.Contains(original, []byte("hook "+h.host)) {
+			r.Action, r.Why = Already, "an entry that Pellucid did not write calls pellucid hook"
+			return nil
+		}
+		var fragment []byte
+		if after, fragment, err = withHook(after, event, h.entry(o.Binary)); err != nil {
+			return fmt.Errorf("protect: %q: %w: %w", r.Path, ErrFormat, err)
+		}
+		next.Fragments = append(next.Fragments, fragment)
+	}
+	r.Action, r.Why, r.Changed = Hooked, h.advice, !bytes.Equal(before, after)
+	if h.isOff(after) {
+		r.Why = strings.Join(h.off, ".") + " switches the hooks of this host off"
+	}
+	if !r.Changed {
+		r.Action = Already
+		return nil
+	}
+	if job.DryRun {
+		return nil
+	}
+	sum := sha256.Sum256(after)
+	next.After = hex.EncodeToString(sum[:])
+	if err := o.writeHookRecord(next); err != nil {
+		return err
+	}
+	return replaceHooks(r.Path, before, after)
+}
+
+// isOff reports whether the file switches hooks off.
+func (h hooking) isOff(src []byte) bool {
+	t, err := parse(src, JSON, true)
+	if err != nil || h.off == nil {
+		return false
+	}
+	v := t.root
+	for _, name := range h.off {
+		v = v.get(name)
+	}
+	return v.known() && string(t.raw(v)) == h.offIs
+}
+
+// entry is a hook for every tool.
+func (h hooking) entry(binary string) string {
+	command := terminal.ShellWord(binary) + " hook " + h.host
+	return fmt.Sprintf(`{"matcher": "*", "hooks": [{"type": "command", "command": %s, "timeout": %d}]}`, quote(command), h.timeout)
+}
+
+// withHook puts the entry behind those of the event. Of the file nothing else changes; fragment is what was put in.
+func withHook(src []byte, event, entry string) (after, fragment []byte, err error) {
+	t, err := parse(src, JSON, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	hooks := t.root.get("hooks")
+	list := hooks.get(event)
+	var into *node
+	var text string
+	switch {
+	case list.is('['):
+		into, text = list, entry
+	case list != nil || hooks != nil && !hooks.is('{'):
+		return nil, nil, errRewrite
+	case hooks != nil:
+		into, text = hooks, t.pair(event, "["+entry+"]")
+	default:
+		into, text = t.root, t.pair("hooks", "{"+t.pair(event, "["+entry+"]")+"}")
+	}
+	at := into.start + 1
+	switch last := lastIn(into); {
+	case last != nil:
+		at, text = last.end, ","+t.newLine(last.start)+text
+		if into == t.root || into == hooks {
+			m := into.all()[len(into.all())-1]
+			text = t.between(into, &m) + strings.TrimPrefix(text, ","+t.newLine(last.start))
+		}
+	case into == t.root:
+		text = "\n  " + text
+	}
+	return splices(src, []splice{{at, at, []byte(text)}}), []byte(text), nil
+}
+
+// lastIn is the last value of an object or a list, nil if it is empty.
+func lastIn(n *node) *node {
+	if all := n.list(); len(all) > 0 {
+		return all[len(all)-1]
+	}
+	if all := n.all(); len(all) > 0 {
+		return all[len(all)-1].value
+	}
+	return nil
+}
+
+// errHookEdited: what was put in does not stand in the file any more.
+var errHookEdited = errors.New("the hooks of Pellucid were edited since: take them out by hand")
+
+// without is the file as it would be had Hooks not been run.
+func (r *hookRecord) without(src []byte) ([]byte, error) {
+	if sum := sha256.Sum256(src); hex.EncodeToString(sum[:]) == r.After {
+		return r.Before, nil
+	}
+	for _, fragment := range slices.Backward(r.Fragments) {
+		if bytes.Count(src, fragment) != 1 {
+			return nil, errHookEdited
+		}
+		src = bytes.Replace(src, fragment, nil, 1)
+	}
+	return src, nil
+}
+
+func (o Options) unhook(r *HookReport, job Job) error {
+	rec, err := o.readHookRecord(r.Path)
+	if err != nil || rec == nil {
+		return err
+	}
+	src, gone, err := readOrEmpty(r.Path)
+	if err != nil {
+		return err
+	}
+	r.Action = Restored
+	if !gone {
+		after, err := rec.without(src)
+		if err != nil && !o.DangerouslyForce {
+			return fmt.Errorf("protect: %q: %w", r.Path, err)
+		} else if err != nil {
+			after = rec.Before
+		}
+		r.Changed = true
+		switch {
+		case job.DryRun:
+			return nil
+		case rec.Created && len(bytes.Trim(after, "{} \r\n\t")) == 0:
+			err = os.Remove(r.Path)
+		default:
+			err = replaceHooks(r.Path, src, after)
+		}
+		if err != nil {
+			return fmt.Errorf("protect: %w", err)
+		}
+	}
+	if err := os.Remove(o.hookRecordName(r.Path)); err != nil {
+		return fmt.Errorf("protect: record: %w", err)
+	}
+	return nil
+}
+
+// readOrEmpty reads a file of the user that may be missing.
+func readOrEmpty(path string) (src []byte, missing bool, err error) {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, true, nil
+	}
+	f, err := readFile(path)
+	if err != nil {
+		return nil, false, err
+	}
+	return f.src, false, nil
+}
+
+// replaceHooks writes the file, which was before, or makes it.
+func replaceHooks(path string, before, after []byte) error {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return fmt.Errorf("protect: %w", err)
+		}
+		return state.Replace(path, after, nil)
+	}
+	f, err := readFile(path)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(f.src, before) {
+		return fmt.Errorf("protect: %q: %w", path, errChanged)
+	}
+	return f.replace(after)
+}
+
+func (o Options) hookRecordName(path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return filepath.Join(o.Records, hex.EncodeToString(sum[:16])+".hooks.json")
+}
+
+func (o Options) readHookRecord(path string) (*hookRecord, error) {
+	b, err := os.ReadFile(o.hookRecordName(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("protect: record: %w", err)
+	}
+	r := &hookRecord{}
+	if err := strictjson.Unmarshal(b, r, strictjson.Limits{Bytes: 8 * maxFile}); err != nil || r.Version != 1 || r.Path != path {
+		return nil, fmt.Errorf("protect: the record of %q cannot be read", path)
+	}
+	return r, nil
+}
+
+func (o Options) writeHookRecord(r *hookRecord) error {
+	b, err := json.Marshal(r)
+	if err == nil {
+		err = os.MkdirAll(o.Records, 0o700)
+	}
+	if err == nil {
+		err = state.Replace(o.hookRecordName(r.Path), b, nil)
+	}
+	if err != nil {
+		return fmt.Errorf("protect: record: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package protect
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// hookMachine is a machine with the folders of the hosts, and Claude Code's settings where src is not empty.
+func hookMachine(t *testing.T, src string) (m Machine, settings string) {
+	t.Helper()
+	home := t.TempDir()
+	for _, dir := range []string{".claude", ".codex", ".gemini", ".config/opencode"} {
+		if err := os.MkdirAll(filepath.Join(home, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settings = filepath.Join(home, ".claude", "settings.json")
+	if src != "" {
+		if err := os.WriteFile(settings, []byte(src), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Machine{OS: "linux", Home: home, Getenv: func(string) string { return "" }}, settings
+}
+
+func runHooks(t *testing.T, o Options, m Machine, client string, job Job) []HookReport {
+	t.Helper()
+	all, err := o.Hooks(m, client, job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestHooks: the hooks stand beside those of others, a second run changes nothing, and undo restores every byte.
+func TestHooks(t *testing.T) {
+	for name, src := range map[string]string{
+		"empty object":    "{}",
+		"members":         "{\n  \"model\": \"x\"\n}\n",
+		"one line":        `{"model":"x"}`,
+		"hooks of other":  "{\r\n\t\"hooks\": {\r\n\t\t\"PostToolUse\": [\r\n\t\t\t{\"matcher\": \"Edit\", \"hooks\": []}\r\n\t\t],\r\n\t\t\"Stop\": []\r\n\t}\r\n}",
+		"empty hooks":     `{"hooks": {"PreToolUse": []}, "z": 1.50}`,
+		"comments":        "// mine\n{\n  /* a */ \"hooks\": {\n    \"PreToolUse\": [ /* none */ ], // b\n  },\n}\n",
+		"byte order mark": "\xef\xbb\xbf{\"a\": 1}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, settings := hookMachine(t, src)
+			o := options(t)
+			if got := runHooks(t, o, m, "claude-code", Job{DryRun: true}); len(got) != 1 || got[0].Action != Hooked || !got[0].Changed || read(t, settings) != src {
+				t.Fatalf("dry run: %+v", got)
+			}
+			runHooks(t, o, m, "claude-code", Job{})
+			after := read(t, settings)
+			f, err := parse([]byte(after), JSON, true)
+			if err != nil {
+				t.Fatalf("%v: %s", err, after)
+			}
+			for _, event := range hookings[0].events {
+				list := f.root.get("hooks").get(event).list()
+				if len(list) == 0 || !strings.HasSuffix(list[len(list)-1].get("hooks").list()[0].get("command").str(), " hook claude-code") {
+					t.Errorf("%s: %s", event, after)
+				}
+			}
+			if got := runHooks(t, o, m, "claude-code", Job{}); got[0].Action != Already || read(t, settings) != after {
+				t.Errorf("again: %+v\n%s", got, read(t, settings))
+			}
+			o.Binary = filepath.Join(t.TempDir(), "moved") // the program moved: the hooks name the new path
+			if runHooks(t, o, m, "claude-code", Job{}); strings.Count(read(t, settings), " hook claude-code") != 2 || !strings.Contains(read(t, settings), "moved") {
+				t.Errorf("moved: %s", read(t, settings))
+			}
+			// What a person adds elsewhere stays.
+			edited := strings.Replace(read(t, settings), "{", "{\"added\": 1, ", 1)
+			if err := os.WriteFile(settings, []byte(edited), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got := runHooks(t, o, m, "", Job{Undo: true}); len(got) != 1 || got[0].Action != Restored {
+				t.Errorf("undo: %+v", got)
+			}
+			if got, want := read(t, settings), strings.Replace(src, "{", "{\"added\": 1, ", 1); got != want {
+				t.Errorf("undo:\n got %q\nwant %q", got, want)
+			}
+			if got := runHooks(t, o, m, "", Job{Undo: true}); len(got) != 0 {
+				t.Errorf("undo again: %+v", got)
+			}
+		})
+	}
+}
+
+// TestHooksOfNewFiles: where a host has no such file it is made, and undo takes it away.
+func TestHooksOfNewFiles(t *testing.T) {
+	m, _ := hookMachine(t, "")
+	o := options(t)
+	if bare := o.CanHook(m); len(bare) != len(hookings) {
+		t.Errorf("without hooks: %v", bare)
+	}
+	all := runHooks(t, o, m, "", Job{})
+	if len(all) != len(hookings) {
+		t.Fatalf("%+v", all)
+	}
+	for _, r := range all {
+		if r.Action != Hooked || !strings.Contains(read(t, r.Path), "hook") {
+			t.Errorf("%+v", r)
+		}
+	}
+	if bare := o.CanHook(m); len(bare) != 0 {
+		t.Errorf("with hooks: %v", bare)
+	}
+	runHooks(t, o, m, "", Job{Undo: true})
+	for _, r := range all {
+		if _, err := os.Lstat(r.Path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is left", r.Path)
+		}
+	}
+}
+
+// TestHooksAreNotForced: a file that is no settings file, and hooks that were edited since, stay as they are.
+func TestHooksAreNotForced(t *testing.T) {
+	for _, src := range []string{"[]", `{"hooks": []}`, `{"hooks": {"PreToolUse": 1}}`, "{", "\xff"} {
+		m, settings := hookMachine(t, src)
+		if _, err := options(t).Hooks(m, "claude-code", Job{}); err == nil || read(t, settings) != src {
+			t.Errorf("%q: %v, %q", src, err, read(t, settings))
+		}
+	}
+	m, settings := hookMachine(t, "{}")
+	o := options(t)
+	runHooks(t, o, m, "claude-code", Job{})
+	edited := strings.ReplaceAll(read(t, settings), `"timeout": 10`, `"timeout": 20`)
+	if err := os.WriteFile(settings, []byte(edited), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Hooks(m, "claude-code", Job{Undo: true}); !errors.Is(err, errHookEdited) || read(t, settings) != edited {
+		t.Errorf("edited since: %v", err)
+	}
+	o.DangerouslyForce = true
+	if runHooks(t, o, m, "claude-code", Job{Undo: true}); read(t, settings) != "{}" {
+		t.Errorf("by force: %s", read(t, settings))
+	}
+}
