@@ -24,10 +24,10 @@ type ccrCmd struct {
 type ccrContext struct {
 	Format     string   `enum:",openai-chat,openai-responses,anthropic-messages,google-gemini,run" default:"" help:"Format of CONTEXT: openai-chat, openai-responses, anthropic-messages, google-gemini, or run for a recorded run (default: detected)."`
 	Turn       int      `default:"-1" help:"For a recorded run: number of the turn to explain, from 0 (default: the last turn that proposed a privileged call)."`
-	Answer     string   `completion:"files" placeholder:"FILE" help:"File of the answer to explain, as the provider sent it (default: the answer in the run; else the model is asked first)."`
-	Tools      string   `completion:"files" placeholder:"FILE" help:"File with a JSON array of the tools, for a context that was saved without them."`
+	Answer     string   `placeholder:"FILE" help:"File of the answer to explain, as the provider sent it (default: the answer in the run; else the model is asked first)."`
+	Tools      string   `placeholder:"FILE" help:"File with a JSON array of the tools, for a context that was saved without them."`
 	Privileged []string `placeholder:"GLOB" help:"Tools whose calls need an explanation (default: every tool whose name does not begin with get, list, read, search or the like)."`
-	Manifest   string   `completion:"files" placeholder:"FILE" help:"What is known of CONTEXT beside its bytes: trust of sources, provenance of segments, capsules (docs/spec/counterfactual.md, Manifest of a context)."`
+	Manifest   string   `placeholder:"FILE" help:"What is known of CONTEXT beside its bytes: trust of sources, provenance of segments, capsules (docs/spec/counterfactual.md, Manifest of a context)."`
 }
 
 // ccrModel says who answers.

@@ -23,7 +23,7 @@ import (
 type ccrAnalyzeCmd struct {
 	ccrContext
 	ccrModel
-	Calibration string        `completion:"files" placeholder:"FILE" help:"File that pellucid-lab calibrate wrote for this model."`
+	Calibration string        `placeholder:"FILE" help:"File that pellucid-lab calibrate wrote for this model."`
 	Full        bool          `help:"Also ask about every segment under every perturbation, for the metrics."`
 	Calls       int           `placeholder:"N" help:"Maximum number of calls (default: 12; with --full 200)."`
 	Tokens      int64         `placeholder:"N" help:"Maximum number of tokens (default: 3 times those of the context; with --full 100 times)."`

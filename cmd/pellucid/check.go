@@ -24,8 +24,8 @@ import (
 // checkCmd looks at what servers say of themselves before a client does.
 type checkCmd struct {
 	Server  string        `placeholder:"NAME" help:"Check only the server of this name. With a command: name of the server for people. With --surface: server whose pin the surface is compared with."`
-	Surface string        `completion:"files" placeholder:"DUMP" help:"Check this saved surface, and start no server."`
-	Dump    string        `completion:"files" placeholder:"FILE" help:"Save the surface of the server into this file; only one server may be checked."`
+	Surface string        `placeholder:"DUMP" help:"Check this saved surface, and start no server."`
+	Dump    string        `placeholder:"FILE" help:"Save the surface of the server into this file; only one server may be checked."`
 	Wide    bool          `default:"true" negatable:"" help:"Reject every hidden character of a description, except those that emoji and languages need. --no-wide rejects only the 151 characters of the published set SUSPICIOUS_UNICODE; text hidden in other characters then counts as clean."`
 	Yes     bool          `short:"y" help:"Start the configured servers without asking."`
 	NoPin   bool          `help:"Compare with the pins, but change none of them."`

@@ -16,7 +16,7 @@ import (
 )
 
 type witnessFlags struct {
-	Policy  string   `completion:"files" placeholder:"FILE" help:"Policy (C2SP tlog-policy): the witnesses with their URLs, and which of them are enough."`
+	Policy  string   `placeholder:"FILE" help:"Policy (C2SP tlog-policy): the witnesses with their URLs, and which of them are enough."`
 	Witness []string `sep:"none" placeholder:"VKEY=URL" help:"Without --policy: public key and submission prefix of a witness."`
 	Quorum  int      `help:"Without --policy: number of the witnesses that must cosign; 0 means all."`
 }

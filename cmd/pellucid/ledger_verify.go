@@ -62,10 +62,10 @@ type ledgerVerifyCmd struct {
 	Key      []string `sep:"none" placeholder:"VKEY" help:"Public key of the log that you trust, as ledger checkpoint --keys prints it. One is enough: the records contain the later ones."`
 	Witness  []string `sep:"none" placeholder:"VKEY" help:"Public key of a witness that must have cosigned the checkpoint."`
 	Quorum   int      `help:"Number of the witnesses that must have cosigned; 0 means all."`
-	Older    []string `completion:"files" placeholder:"FILE" help:"File of a checkpoint that you kept. The log must contain it."`
+	Older    []string `placeholder:"FILE" help:"File of a checkpoint that you kept. The log must contain it."`
 	Restored bool     `help:"Accept that the database was restored from a back-up: replace the remembered checkpoint with the present one."`
-	Record   string   `completion:"files" placeholder:"FILE" help:"Also check this evidence of ccr analyze: that its verdict follows from its answers, and that a record of the ledger in the store has its digest."`
-	Proof    string   `completion:"files" placeholder:"FILE" help:"Check this proof instead of a log."`
+	Record   string   `placeholder:"FILE" help:"Also check this evidence of ccr analyze: that its verdict follows from its answers, and that a record of the ledger in the store has its digest."`
+	Proof    string   `placeholder:"FILE" help:"Check this proof instead of a log."`
 	JSON     bool     `name:"json" help:"Print the report as JSON."`
 	Dir      string   `arg:"" optional:"" help:"Directory of an exported log (default: check the log in the store, and the rows of the store)."`
 }

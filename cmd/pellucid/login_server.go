@@ -19,8 +19,8 @@ import (
 
 // tlsFlags secure the connections to a server at a URL beside what the system says.
 type tlsFlags struct {
-	ClientCert string `completion:"files" placeholder:"FILE" help:"Client certificate for the server at the URL, with its chain, as PEM; read again for each new connection."`
-	ClientKey  string `completion:"files" placeholder:"FILE" help:"Key of the client certificate, as PEM."`
+	ClientCert string `placeholder:"FILE" help:"Client certificate for the server at the URL, with its chain, as PEM; read again for each new connection."`
+	ClientKey  string `placeholder:"FILE" help:"Key of the client certificate, as PEM."`
 	CA         string `name:"ca" placeholder:"FILE" help:"Certificates of the authorities that the certificate of the server at the URL may come from, as PEM, in place of those of the system."`
 }
 

@@ -23,7 +23,7 @@ type ccrCmd struct {
 	Full        bool     `help:"Measure every recorded turn, and more trials of each synthetic case."`
 	Seed        uint64   `help:"Seed of all random choices. The same seed gives the same figures."`
 	Models      bool     `help:"Print every row: each model, signal, size and noise. --json always prints them."`
-	CausalArmor string   `completion:"files" placeholder:"PYTHON" help:"A Python that has the package causal-armor: it decides on the cases of track F too, through a server here that answers as vLLM does."`
+	CausalArmor string   `placeholder:"PYTHON" help:"A Python that has the package causal-armor: it decides on the cases of track F too, through a server here that answers as vLLM does."`
 	Live        string   `placeholder:"URL" help:"Print how to measure attack success, utility and false alarms against this live endpoint; the tables here claim none of these."`
 	JSON        bool     `name:"json" help:"Print everything as JSON: curves, manifest, intervals."`
 }
