@@ -81,6 +81,7 @@ func (r *relay) request(ctx context.Context, m *wire.Message) error {
 	switch {
 	case k.method == mcpmsg.Initialize:
 		r.able.Store(&k.can)
+		r.modern.Store(false) // it asked for server/discover before, and the server has none
 	case k.revision == mcpmsg.Modern && !r.modern.Load():
 		r.able.Store(new(mcpmsg.Abilities)) // each request says what it can be asked
 		r.modern.Store(true)
