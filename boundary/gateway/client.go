@@ -79,13 +79,12 @@ func readsOtherwise(m *wire.Message) bool {
 }
 
 func (r *relay) request(ctx context.Context, m *wire.Message) error {
-	if readsOtherwise(m) {
-		defer m.Release()
-		r.quiet.warn("a request of the client was refused: a member of its params has another case than the protocol's", "method", m.Method)
-		return r.toClient(ctx, errOtherwise.message(m.ID, nil))
-	}
 	k := newCall(m, time.Now())
 	k.store.most = r.cfg.StorePatience
+	if readsOtherwise(m) {
+		defer m.Release()
+		return r.toClient(ctx, errOtherwise.to(k, r.refusedRequest(k, finding.CaseVariant)))
+	}
 	r.observe(m, &k.watched)
 	if refused := r.unextended(m); refused != nil {
 		return r.refuseExtended(ctx, m, k, refused)

@@ -164,8 +164,9 @@ func TestRules(t *testing.T) {
 		"tasks/get": `{"taskId":"1","taskID":"2"}`,
 	} {
 		r.client.send(`{"jsonrpc":"2.0","id":6,"method":"` + strings.TrimSpace(method) + `","params":` + params + `}`)
-		if m := parse(t, r.client.next()); !strings.Contains(string(m["error"]), "-32602") {
-			t.Errorf("%s %s: %s", method, params, m)
+		m, d := parse(t, r.client.next()), r.last()
+		if !strings.Contains(string(m["error"]), "-32602") || d.Verdict != Dropped || len(d.Withheld) != 1 || d.Withheld[0].Code != finding.CaseVariant {
+			t.Errorf("%s %s: %s %+v", method, params, m, d)
 		}
 	}
 	r.server.none()
