@@ -70,8 +70,6 @@ func statusRefusal(resp *http.Response) *refusal {
 	code := resp.StatusCode
 	r := refuse(codeStatus, StatusError(code))
 	switch wait := askedWait(resp); {
-	case isGone(resp):
-		return refuse(codeSessionGone, fmt.Errorf("%w: %w", ErrSessionGone, r.cause))
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		return refuse(codeUnauthorized, r.cause)
 	case code/100 == 3:
