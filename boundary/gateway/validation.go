@@ -5,7 +5,6 @@ package gateway
 import (
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
-	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -78,10 +77,8 @@ func (in *inspection) judgeReceived() finding.Code {
 	case in.p.isTwoResults(root):
 		r = validate.Result{Conformity: validate.Invalid, Reason: twoResults}
 	case r.Conformity != 0:
-	case in.p.revision != mcpmsg.Modern && result.Get("structuredContent").Kind() == 'n': // the repair leaves it out
-		r.Conformity = validate.Absent
 	case in.p.schema != nil:
-		r = in.p.schema.Tool(in.p.context(), result)
+		r = in.p.conformity(result)
 	case result.Get("structuredContent").Exists():
 		r = validate.Result{Conformity: validate.Unverifiable, Reason: in.p.unsure}
 	default:
