@@ -231,6 +231,19 @@ func TestConnRejected(t *testing.T) {
 	p.counts(t, 1, 1, 1)
 }
 
+// TestConnRefuses: a client hears why a server would not be initialized.
+func TestConnRefuses(t *testing.T) {
+	r := newRig(t)
+	c := r.opened(&peer{answer: func(_ *peer, _, id string, _ json.RawMessage) string {
+		return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32602,"message":"Unsupported protocol version","data":{"supported":["2024-11-05"]}}}`
+	}})
+	say(t, c, askHello)
+	hears(t, c, `"supported":["2024-11-05"]`)
+	if _, err := c.Read(ctx); err == nil || errors.Is(err, ErrRejected) {
+		t.Error(err)
+	}
+}
+
 // TestConnBroken: what was no message when the server was asked is the end, not a message
 // to skip: a reader that went on would come back for ever.
 func TestConnBroken(t *testing.T) {
