@@ -239,8 +239,10 @@ func TestConnRefuses(t *testing.T) {
 	}})
 	say(t, c, askHello)
 	hears(t, c, `"supported":["2024-11-05"]`)
-	if _, err := c.Read(ctx); err == nil || errors.Is(err, ErrRejected) {
-		t.Error(err)
+	_, err := c.Read(ctx)
+	told := wire.AnswerTo(wire.IntID(7), err) // others who wait
+	if errors.Is(err, ErrRejected) || told == nil || !strings.HasSuffix(told.Error.Get("message").Text(), "error -32602") {
+		t.Errorf("%v, %v", err, told)
 	}
 }
 

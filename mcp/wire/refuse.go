@@ -64,6 +64,14 @@ func AnswerTo(id ID, err error) *Message {
 	return r.local(id)
 }
 
+// RefusedWith is cause, where the upstream has answered a request of ours with an error of
+// that code: [AnswerTo] tells others who wait of it.
+func RefusedWith(code int64, cause error) error {
+	r := refuse(codeStatus, cause)
+	r.text += fmt.Sprintf(": error %d", code)
+	return r
+}
+
 // statusRefusal is for a status of failure. The number and the time that the server wants to
 // be left alone are told: who asks can do something about them.
 func statusRefusal(resp *http.Response) *refusal {
