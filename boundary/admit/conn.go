@@ -159,13 +159,15 @@ func (c *Conn) check(first *wire.Message) error {
 	}
 	collected := err
 	err = c.server.verifyBy(c.ctx, func(context.Context) (*surface.Surface, error) { return s, collected })
-	if errors.Is(err, ErrRejected) {
+	switch {
+	case err == nil:
+		return c.admitted(first, o)
+	case errors.Is(err, ErrRejected):
 		_ = c.refuse(first, wire.CodeRejected, textRejected)
+	case o != nil && o.Answer != nil && o.Answer.Kind == wire.ErrorResponse: // the versions that it speaks, say
+		c.r.Message(o.Answer)
 	}
-	if err != nil {
-		return err
-	}
-	return c.admitted(first, o)
+	return err
 }
 
 // errLegacy: the server does not know what the client has asked of it, and the client

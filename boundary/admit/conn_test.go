@@ -231,6 +231,21 @@ func TestConnRejected(t *testing.T) {
 	p.counts(t, 1, 1, 1)
 }
 
+// TestConnRefuses: a client hears why a server would not be initialized.
+func TestConnRefuses(t *testing.T) {
+	r := newRig(t)
+	c := r.opened(&peer{answer: func(_ *peer, _, id string, _ json.RawMessage) string {
+		return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32602,"message":"Unsupported protocol version","data":{"supported":["2024-11-05"]}}}`
+	}})
+	say(t, c, askHello)
+	hears(t, c, `"supported":["2024-11-05"]`)
+	_, err := c.Read(ctx)
+	told := wire.AnswerTo(wire.IntID(7), err) // others who wait
+	if errors.Is(err, ErrRejected) || told == nil || !strings.HasSuffix(told.Error.Get("message").Text(), "error -32602") {
+		t.Errorf("%v, %v", err, told)
+	}
+}
+
 // TestConnBroken: what was no message when the server was asked is the end, not a message
 // to skip: a reader that went on would come back for ever.
 func TestConnBroken(t *testing.T) {

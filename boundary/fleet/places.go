@@ -14,7 +14,7 @@ import (
 // another server lists already is shown with a mark behind it.
 type places struct {
 	uris      map[string]resource // listed, as the client sees them
-	mentioned map[string]*member  // in results: worth less than a list or template
+	mentioned map[string]resource // in results, as the client sees them: worth less than a list or template
 	templates []template
 	tasks     map[string]*member
 	watched   map[string]resource // legacy subscriptions, as the client sees them
@@ -46,7 +46,7 @@ const (
 )
 
 func newPlaces() places {
-	return places{uris: map[string]resource{}, mentioned: map[string]*member{}, tasks: map[string]*member{}, watched: map[string]resource{}}
+	return places{uris: map[string]resource{}, mentioned: map[string]resource{}, tasks: map[string]*member{}, watched: map[string]resource{}}
 }
 
 // claim notes that a member has listed uri, and returns how the client sees it; "" if that is another's.
@@ -88,8 +88,16 @@ func (p *places) task(m *member, id string) {
 	}
 }
 
-// owner is whose uri is, by what has been listed; without a member if that is not known.
+// owner is whose uri is, by what has been listed or else mentioned; without a member if that is not known.
 func (p *places) owner(uri string) resource {
+	if of := p.lister(uri); of.m != nil {
+		return of
+	}
+	return p.mentioned[uri]
+}
+
+// lister is whose uri is by what has been listed.
+func (p *places) lister(uri string) resource {
 	if of, listed := p.uris[uri]; listed {
 		return of
 	}
@@ -103,19 +111,14 @@ func (p *places) owner(uri string) resource {
 			best, length = resource{t.m, own}, n
 		}
 	}
-	if best.m != nil {
-		return best
-	}
-	return resource{p.mentioned[uri], uri}
+	return best
 }
 
 // keep forgets what belongs to members that are no more.
 func (p *places) keep(members []*member) {
 	gone := func(m *member) bool { return !slices.Contains(members, m) }
-	for _, table := range []map[string]*member{p.mentioned, p.tasks} {
-		maps.DeleteFunc(table, func(_ string, m *member) bool { return gone(m) })
-	}
-	for _, table := range []map[string]resource{p.uris, p.watched} {
+	maps.DeleteFunc(p.tasks, func(_ string, m *member) bool { return gone(m) })
+	for _, table := range []map[string]resource{p.uris, p.mentioned, p.watched} {
 		maps.DeleteFunc(table, func(_ string, of resource) bool { return gone(of.m) })
 	}
 	p.templates = slices.DeleteFunc(p.templates, func(t template) bool { return gone(t.m) })

@@ -99,6 +99,10 @@ func toolServer(name string, tools ...string) *mcp.Server {
 				if token := r.Params.GetProgressToken(); token != nil {
 					_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: 1, Message: "half of " + name})
 				}
+				if in.Text == "link" {
+					return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ResourceLink{URI: "mem://both", Name: "both"}, &mcp.ResourceLink{URI: "https://example.com/" + name, Name: "page"},
+						&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "mem://alpha/one", Text: "of " + name}}}}, nil, nil
+				}
 				if in.Text == "hang" {
 					hung.Add(1)
 					<-ctx.Done()

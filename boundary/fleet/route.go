@@ -290,23 +290,35 @@ func (u *union) learn(m *member, method string, msg *wire.Message) {
 	defer u.mu.Unlock()
 	u.places.task(m, msg.Result.Get("task").Get("taskId").Text())
 	u.places.task(m, msg.Result.Get("taskId").Text())
+	var marks strictjson.Edits
 	for block := range msg.Result.Get("content").Elements() {
-		u.places.mention(m, block)
+		u.places.mention(m, block, &marks)
 	}
 	for message := range msg.Result.Get("messages").Elements() {
-		u.places.mention(m, message.Get("content"))
+		u.places.mention(m, message.Get("content"), &marks)
 		for block := range message.Get("content").Elements() {
-			u.places.mention(m, block)
+			u.places.mention(m, block, &marks)
 		}
+	}
+	if msg.Edit(&marks) != nil {
+		u.f.log.Warn("a result names resources of another server", "server", m.up.Name)
 	}
 }
 
-// mention takes the URI of a content block.
-func (p *places) mention(m *member, block strictjson.Value) {
+// mention takes the URI of a content block, and marks one that would lead the client to another server.
+func (p *places) mention(m *member, block strictjson.Value, marks *strictjson.Edits) {
 	for _, v := range [...]strictjson.Value{block.Get("uri"), block.Get("resource").Get("uri")} {
 		uri := v.Text()
-		if uri != "" && p.mentioned[uri] == nil && len(p.mentioned) < maxPlaces && len(uri) <= maxURI {
-			p.mentioned[strings.Clone(uri)] = m
+		if uri == "" || len(uri) > maxURI {
+			continue
+		}
+		shown := uri
+		if of := p.lister(uri); of.m != nil && of.m != m {
+			shown += m.mark()
+			marks.ReplaceText(v, shown)
+		}
+		if p.owner(shown).m == nil && len(p.mentioned) < maxPlaces {
+			p.mentioned[strings.Clone(shown)] = resource{m, strings.Clone(uri)}
 		}
 	}
 }

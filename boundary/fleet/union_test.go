@@ -269,6 +269,41 @@ func testResources(t *testing.T, ctx context.Context, s *mcp.ClientSession) {
 	}
 }
 
+// TestUnionLinks: what a result links to is read at the server that made the result, also where
+// another one has listed the URI.
+func TestUnionLinks(t *testing.T) {
+	f := fleetOf(t, Options{Version: "7"}, inside("alpha", "who"), inside("beta", "who"))
+	s := connect(t, nil, all(f, wire.Legacy))
+	if _, err := s.ListResources(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for server, want := range map[string][]string{
+		"alpha": {"mem://both", "https://example.com/alpha", "mem://alpha/one"},
+		"beta":  {"mem://both#server=beta", "https://example.com/beta", "mem://alpha/one#server=beta"},
+	} {
+		r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: server + "_who", Arguments: map[string]any{"text": "link"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, block := range r.Content {
+			switch b := block.(type) {
+			case *mcp.ResourceLink:
+				got = append(got, b.URI)
+			case *mcp.EmbeddedResource:
+				got = append(got, b.Resource.URI)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s links to %q, want %q", server, got, want)
+		}
+		read, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: got[0]})
+		if err != nil || read.Contents[0].Text != server+" has mem://both" {
+			t.Errorf("%s: %v, %v", got[0], read, err)
+		}
+	}
+}
+
 // TestUnionInstructions: each server's are under a line of ours, that none can forge.
 func TestUnionInstructions(t *testing.T) {
 	f := fleetOf(t, Options{Version: "7"}, inside("alpha", "who"), inside("beta", "who"))

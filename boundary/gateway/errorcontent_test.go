@@ -3,6 +3,7 @@
 package gateway
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -113,8 +114,10 @@ func TestNotStructured(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.declare(tool("read", pointSchema))
-	got := r.result(r.request("2", "tools/call", `{"name":"read"}`), `{"content":[{"type":"text","text":"{\"x\":1}"}]}`)
-	if d := r.last(); d.Verdict != Passed || !holds(d, finding.NotStructured) || !strings.Contains(string(got["result"]), string(finding.NotStructured)) {
-		t.Errorf("record: %s\n%s", d.AppendJSON(nil), got["result"])
+	for i, content := range []string{"", `,"structuredContent":null`} { // null: the repair leaves it out
+		got := r.result(r.request(strconv.Itoa(2+i), "tools/call", `{"name":"read"}`), `{"content":[{"type":"text","text":"{\"x\":1}"}]`+content+`}`)
+		if d := r.last(); d.Verdict == Withheld || !holds(d, finding.NotStructured) || !strings.Contains(string(got["result"]), string(finding.NotStructured)) {
+			t.Errorf("record: %s\n%s", d.AppendJSON(nil), got["result"])
+		}
 	}
 }

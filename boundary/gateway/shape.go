@@ -5,6 +5,7 @@ package gateway
 import (
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
+	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpshape"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
@@ -130,7 +131,15 @@ func (in *inspector) unfit(p *passage) bool {
 		return false
 	}
 	if p.checked.Conformity == 0 {
-		p.checked = p.schema.Tool(p.context(), result)
+		p.checked = p.conformity(result)
 	}
 	return !reportsError(result) && p.checked.Conformity == validate.Invalid
+}
+
+// conformity judges structuredContent. Where null is no value of it, the repair leaves it out.
+func (p *passage) conformity(result strictjson.Value) validate.Result {
+	if p.revision != mcpmsg.Modern && result.Get("structuredContent").Kind() == 'n' {
+		return validate.Result{Conformity: validate.Absent}
+	}
+	return p.schema.Tool(p.context(), result)
 }

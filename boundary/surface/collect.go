@@ -176,7 +176,7 @@ func (t *talk) hello(ctx context.Context) (method string, result []byte, err err
 	var said *AnswerError
 	switch {
 	case errors.As(err, &said):
-		return "", nil, &RefusedError{NoServer, mcpmsg.Initialize, said}
+		return "", nil, &RefusedError{NoServer, mcpmsg.Initialize, wire.RefusedWith(said.code, said)}
 	case err != nil:
 		return "", nil, err
 	}

@@ -85,7 +85,7 @@ func (o *Opening) Initialize(ctx context.Context, initialize *wire.Message) (*Su
 	o.Answer = m
 	if m.Kind == wire.ErrorResponse {
 		code, _ := m.Error.Get("code").Int64()
-		return nil, &RefusedError{NoServer, mcpmsg.Initialize, &AnswerError{code}}
+		return nil, &RefusedError{NoServer, mcpmsg.Initialize, wire.RefusedWith(code, &AnswerError{code})}
 	}
 	if err := t.write(one, wire.NewRequest(wire.ID{}, mcpmsg.Initialized, nil)); err != nil {
 		return nil, err

@@ -90,7 +90,7 @@ func (c *HTTP) post(ctx context.Context, f *flight, m *Message) *refusal {
 	}
 	said, named := c.failure(f, resp)
 	if !c.isForgotten(ctx, m, resp, said != nil && named) {
-		return c.read(ctx, f, m, resp, said)
+		return c.read(ctx, f, m, resp, said, false)
 	}
 	said.Release()
 	resp.Body.Close()
@@ -113,18 +113,21 @@ func (c *HTTP) exchange(ctx context.Context, f *flight, m *Message) *refusal {
 		return r
 	}
 	said, _ := c.failure(f, resp)
-	return c.read(ctx, f, m, resp, said)
+	return c.read(ctx, f, m, resp, said, isGone(resp) && !c.isKnown(ctx))
 }
 
-// read handles a response. said is the error that came with a status of failure.
-func (c *HTTP) read(ctx context.Context, f *flight, m *Message, resp *http.Response, said *Message) *refusal {
+// read handles a response. said is the error that came with a status of failure; gone means
+// that the server does not know the session.
+func (c *HTTP) read(ctx context.Context, f *flight, m *Message, resp *http.Response, said *Message, gone bool) *refusal {
 	defer resp.Body.Close()
 	switch {
-	case said != nil && !isGone(resp):
+	case gone:
+		said.Release()
+		return refuse(codeSessionGone, fmt.Errorf("%w: %w", ErrSessionGone, StatusError(resp.StatusCode)))
+	case said != nil:
 		c.answer(said)
 		return nil
 	case resp.StatusCode/100 != 2:
-		said.Release()
 		return statusRefusal(resp)
 	}
 	if r := c.welcome(f, resp); r != nil {

@@ -121,5 +121,8 @@ func (h *Handshake) Replay(ctx context.Context, to Greeted) (changed []string, e
 func (h *Handshake) again(ctx context.Context, to Greeted, method string, params []byte) error {
 	m, err := to.Ask(ctx, method, params)
 	m.Release()
+	if _, refused := errors.AsType[StatusError](err); refused {
+		return nil
+	}
 	return err
 }

@@ -64,14 +64,20 @@ func AnswerTo(id ID, err error) *Message {
 	return r.local(id)
 }
 
+// RefusedWith is cause, where the upstream has answered a request of ours with an error of
+// that code: [AnswerTo] tells others who wait of it.
+func RefusedWith(code int64, cause error) error {
+	r := refuse(codeStatus, cause)
+	r.text += fmt.Sprintf(": error %d", code)
+	return r
+}
+
 // statusRefusal is for a status of failure. The number and the time that the server wants to
 // be left alone are told: who asks can do something about them.
 func statusRefusal(resp *http.Response) *refusal {
 	code := resp.StatusCode
 	r := refuse(codeStatus, StatusError(code))
 	switch wait := askedWait(resp); {
-	case isGone(resp):
-		return refuse(codeSessionGone, fmt.Errorf("%w: %w", ErrSessionGone, r.cause))
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		return refuse(codeUnauthorized, r.cause)
 	case code/100 == 3:

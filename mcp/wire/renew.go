@@ -50,30 +50,36 @@ func isGone(resp *http.Response) bool {
 }
 
 // isForgotten reports whether the server has refused a request because it does not know the
-// session, so that the request was not carried out. Many servers say 400 in the place of 404,
-// which may mean the request as well. named: the error bears the request's id.
+// session, so that the request was not carried out. Many servers say 400 in the place of 404, and
+// some say 404 of what a request asks for. named: the error bears the request's id.
 func (c *HTTP) isForgotten(ctx context.Context, m *Message, resp *http.Response, named bool) bool {
-	session := sessionOf(resp)
-	if session == "" || resp.StatusCode != http.StatusBadRequest {
-		return isGone(resp)
+	session, status := sessionOf(resp), resp.StatusCode
+	if session == "" || status != http.StatusNotFound && status != http.StatusBadRequest {
+		return false
 	}
 	c.mu.Lock()
 	r := &c.renewals
-	r.final400 = r.final400 || r.unproven && c.session == session
-	final, other := r.final400, c.session != session
+	r.final400 = r.final400 || status == http.StatusBadRequest && r.unproven && c.session == session
+	final, other := status == http.StatusBadRequest && r.final400, c.session != session
+	sure := status == http.StatusNotFound && (r.n == 0 || time.Since(r.last) > steadySession)
 	c.mu.Unlock()
-	if final || other {
+	switch {
+	case final || other:
 		return !final
-	}
-	if m.repeatable() && !named {
+	case !named && (sure || status == http.StatusBadRequest && m.repeatable()):
 		return true
 	}
+	return !c.isKnown(ctx)
+}
+
+// isKnown reports whether the server knows the session.
+func (c *HTTP) isKnown(ctx context.Context) bool {
 	ping, refused := c.send(ctx, NewRequest(StringID("pellucid-ping"), methodPing, nil))
 	if refused != nil {
-		return false
+		return true
 	}
 	ping.Body.Close()
-	return ping.StatusCode == http.StatusNotFound || ping.StatusCode == http.StatusBadRequest
+	return ping.StatusCode != http.StatusNotFound && ping.StatusCode != http.StatusBadRequest
 }
 
 // repeatable reports whether the server may get the message twice: it changes nothing, or

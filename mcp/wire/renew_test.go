@@ -224,6 +224,48 @@ func TestHTTPHonestBadRequest(t *testing.T) {
 	}
 }
 
+// TestHTTPHonestNotFound: status 404 of what a request asks for is an answer, and costs one new
+// session at most. A session that is forgotten soon after is still found to be.
+func TestHTTPHonestNotFound(t *testing.T) {
+	t.Parallel()
+	for answer, sessions := range map[string]int{
+		`{"jsonrpc":"2.0","id":ID,"error":{"code":-32002,"message":"no such file"}}`:   1,
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-32002,"message":"no such file"}}`: 2,
+	} {
+		s := &forgetful{answer: func(w http.ResponseWriter, _ *http.Request, m *Message) bool {
+			if m.Method == "resources/read" || m.Method == methodSubscribe {
+				refuseWith(404, "application/json", answer)(w, m)
+			}
+			return m.Method == "resources/read" || m.Method == methodSubscribe
+		}}
+		c, _ := begin(t, s, HTTPOptions{})
+		ask := func(n int64, method string) *Message {
+			t.Helper()
+			send(t, c, NewRequest(IntID(n), method, []byte(`{"uri":"file:///a"}`)))
+			m := receive(t, c)
+			for ; m.Kind == Notification; m = receive(t, c) {
+			}
+			return m
+		}
+		for n := range int64(4) {
+			if m := ask(2+n, "resources/read"); m.Local || m.Error.Get("message").Text() != "no such file" {
+				t.Errorf("%s", m.Append(nil))
+			}
+		}
+		ask(10, methodSubscribe)
+		if s.sessionsMade() != sessions {
+			t.Errorf("%d sessions, want %d", s.sessionsMade(), sessions)
+		}
+		s.forget()
+		if m := ask(11, "tools/call"); m.Kind != Response {
+			t.Errorf("%s", m.Append(nil))
+		}
+		if s.sessionsMade() != sessions+1 {
+			t.Errorf("%d sessions, want %d", s.sessionsMade(), sessions+1)
+		}
+	}
+}
+
 // TestHTTPForgottenForEver: a server that knows no session costs an error and a few requests, and
 // the Conn serves again once the server does.
 func TestHTTPForgottenForEver(t *testing.T) {
@@ -245,7 +287,7 @@ func TestHTTPForgottenForEver(t *testing.T) {
 		}
 		break
 	}
-	if heard := s.heard()[from:]; len(heard) > 4 {
+	if heard := s.heard()[from:]; len(heard) > 5 {
 		t.Errorf("%q", heard)
 	}
 	s.mu.Lock()
