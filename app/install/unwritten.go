@@ -113,12 +113,18 @@ func (r *Records) tellKilled(ctx context.Context, dir *state.Dir) {
 	if err != nil {
 		return
 	}
+	telling, err := dir.TryLock("unwritten.lock")
+	if err != nil {
+		return // another process tells
+	}
+	defer telling.Close()
 	killed, err := Killed(dir, head.Origin)
 	if err != nil {
 		r.say.Warn("the state directory cannot be read: whether processes were killed is not known", "error", err)
 	}
 	for name, at := range killed {
-		r.Note(&ledger.Event{Kind: ledger.RecordsLost, Reason: killedReason, Time: at})
-		_ = dir.Remove(name)
+		if r.Require(&ledger.Event{Kind: ledger.RecordsLost, Reason: killedReason, Time: at}) == nil {
+			_ = dir.Remove(name)
+		}
 	}
 }

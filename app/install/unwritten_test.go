@@ -18,6 +18,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/state"
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
@@ -60,6 +61,7 @@ func TestKilledIsTold(t *testing.T) {
 	path := t.TempDir()
 	dir, s, r := openAt(t, path)
 	note(r)
+	waittest.Until(t, "the log begins", func() bool { _ = r.Seq.Flush(t.Context()); return r.Seq.Figures().Size > 0 })
 	told := func() string {
 		t.Helper()
 		if err := r.Seq.Flush(t.Context()); err != nil {
@@ -125,7 +127,7 @@ func TestKilledIsTold(t *testing.T) {
 		r.Close()
 		s.Close()
 	}
-	if names, _ := dir.Names(); strings.Contains(fmt.Sprint(names), "unwritten") {
+	if names, _ := dir.Names(); strings.Contains(fmt.Sprint(names), "unwritten-") {
 		t.Errorf("closed, and there is %v", names)
 	}
 }
