@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/audit"
 	"github.com/pellucid-mcp/pellucid/app/install"
@@ -40,6 +39,17 @@ func openAt(t *testing.T, path string) (*state.Dir, *storage.Store, *install.Rec
 	return dir, s, r
 }
 
+// written counts the processes, dead ones included, that say that they have written what they had.
+func written(path string) (n int) {
+	files, _ := filepath.Glob(filepath.Join(path, "unwritten-*"))
+	for _, f := range files {
+		if b, _ := os.ReadFile(f); strings.HasPrefix(string(b), "-") {
+			n++
+		}
+	}
+	return n
+}
+
 // TestKilledIsTold: what verifies a log says that a process was killed with records which it had not written, first
 // by its file, then by the record that the next process makes. It says nothing of a process that lives, or that has
 // closed, or that was killed with nothing to write.
@@ -48,10 +58,7 @@ func TestKilledIsTold(t *testing.T) {
 	if path := os.Getenv(toKill); path != "" {
 		_, _, r := openAt(t, path)
 		note(r)
-		for r.Waiting() > 0 {
-			time.Sleep(time.Millisecond)
-		}
-		fmt.Println("idle")
+		fmt.Println("begun")
 		bufio.NewReader(os.Stdin).ReadString('\n')
 		for {
 			note(r)
@@ -90,9 +97,12 @@ func TestKilledIsTold(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for lines, want := bufio.NewScanner(out), "idle"; lines.Scan(); {
+		for lines, want := bufio.NewScanner(out), "begun"; lines.Scan(); {
 			if lines.Text() != want {
 				t.Fatalf("%q", lines.Text())
+			}
+			if !busy {
+				waittest.Until(t, "all is written", func() bool { return written(path) == 2 })
 			}
 			if said := told(); said != "" && !busy {
 				t.Errorf("of a process that lives: %s", said)
@@ -111,7 +121,7 @@ func TestKilledIsTold(t *testing.T) {
 		t.Errorf("of a process with nothing to write: %s", said)
 	}
 	kill(true)
-	if said := told(); !strings.Contains(said, "of 1 process") {
+	if said := told(); !strings.Contains(said, "of 1 killed") {
 		t.Errorf("%q", said)
 	}
 	r.Close()
@@ -121,7 +131,7 @@ func TestKilledIsTold(t *testing.T) {
 		if killed, err := install.Killed(dir, "killed"); err != nil || len(killed) != 0 {
 			t.Errorf("%v, %v", killed, err)
 		}
-		if said := told(); !strings.Contains(said, "of 1 process") {
+		if said := told(); !strings.Contains(said, "of 1 killed") {
 			t.Errorf("%q", said)
 		}
 		r.Close()
