@@ -10,6 +10,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -69,6 +71,9 @@ type Gateway struct {
 	admissions []admit.Config // in force
 	gone       sync.WaitGroup // of fronts that are ended
 }
+
+// idleMemory is what a gateway needs beside what its limit of memory counts.
+const idleMemory = 96 << 20
 
 // GatewayOptions are what a gateway is run with beside its rules.
 type GatewayOptions struct {
@@ -237,6 +242,9 @@ func (b *Gateway) apply(r *rules.Rules) error {
 		return fmt.Errorf("up: %w", err)
 	}
 	b.memory.Resize(int64(r.Limits.Memory))
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(int64(r.Limits.Memory) + idleMemory)
+	}
 	old := b.rules.Load()
 	b.rules.Store(r) // before any session of a new server can ask for them
 	b.admit.Set(admissions)

@@ -5,7 +5,11 @@ package audit
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/state"
@@ -47,12 +51,16 @@ func Verify(ctx context.Context, l *storage.Ledger, dir *state.Dir, o Options) (
 	decided := &deciding{ctx: ctx, records: map[decisionKey][]recorded{}}
 	audit.Each = decided.note
 	rows := rowReader{ctx: ctx, l: l}
+	var killed []time.Time
 	o.Each = func(index int64, _ []byte, s *ledger.Statement) ledger.Fault {
 		row, ok := rows.at(index)
 		if !ok || row.ID != s.ID || row.Kind != s.Kind || row.Server != s.Server || !row.Time.Equal(s.Time) {
 			return rowFault
 		}
 		audit.Record(index, s)
+		if install.IsKilled(s) {
+			killed = append(killed, s.Time)
+		}
 		return ""
 	}
 	if r, err = remembering(ctx, l, dir, o); err != nil {
@@ -63,7 +71,12 @@ func Verify(ctx context.Context, l *storage.Ledger, dir *state.Dir, o Options) (
 	}
 	notChecked, err := decided.rest(ctx, l, &audit.Deciding, audit.Problem)
 	r.NotChecked = append(r.NotChecked, notChecked...)
-	return r, audit.Waiting, err
+	untold, listErr := install.Killed(dir, o.Keys[0].Name())
+	if killed = slices.AppendSeq(killed, maps.Values(untold)); len(killed) > 0 {
+		r.NotChecked = append(r.NotChecked, fmt.Sprintf("the last 50 ms of each of %d killed processes, the last on %s: they recorded best-effort, and records may be missing",
+			len(killed), slices.MaxFunc(killed, time.Time.Compare).UTC().Format(time.RFC3339)))
+	}
+	return r, audit.Waiting, errors.Join(err, listErr)
 }
 
 // remembering verifies the log against the checkpoint that was remembered of it, too, and

@@ -57,6 +57,7 @@ func (x *examiner) logOf(ctx context.Context, dir *state.Dir, cfg *rules.Rules, 
 		return
 	}
 	x.lost(ctx, dir, l, head, name)
+	x.killed(dir, head, name)
 	x.still(ctx, l, head, name)
 	x.keyOf(dir, cfg, head, name, storage.IsPostgres(where))
 }
@@ -73,6 +74,17 @@ func (x *examiner) lost(ctx context.Context, dir *state.Dir, l *storage.Ledger, 
 		x.report.add("log", Failed, "%s: the log cannot be compared with what was seen of it: %v", name, err)
 	case wrong:
 		x.report.add("log", Failed, "%s: the database has lost a part of the log: this machine has seen %d records of it", name, seen.Size)
+	}
+}
+
+// killed says that processes were killed before they had written their last records, until a process says so in the log.
+func (x *examiner) killed(dir *state.Dir, head sequence.Head, name string) {
+	killed, err := install.Killed(dir, head.Origin)
+	switch {
+	case err != nil:
+		x.report.add("log", Failed, "%s: %v", name, err)
+	case len(killed) > 0:
+		x.report.add("log", Warning, "%s: %d of the processes that record best-effort were killed: what each recorded in its last 50 ms may be missing", name, len(killed))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -121,6 +122,8 @@ func sentence(st *ledger.Statement, source string) string {
 		return "A reviewer proposed to release the held item; another reviewer has to confirm it."
 	case st.Kind == ledger.PolicyDecided:
 		return fmt.Sprintf("Rule %s of the policy only watches; it would have asked to %s.", strings.TrimPrefix(st.Rule, "policy:"), st.Verdict)
+	case install.IsKilled(st):
+		return "A process was killed: records of its last 50 ms may be missing in the log."
 	case st.Kind == ledger.RecordsLost:
 		return fmt.Sprintf("%d events could not be recorded, and are missing in the log.", number(st, "lost"))
 	}

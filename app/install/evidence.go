@@ -32,6 +32,8 @@ type Records struct {
 	Done chan struct{}
 	say  *slog.Logger
 
+	unwritten *unwritten
+
 	store   *storage.Store
 	rules   *rules.Evidence
 	missing atomic.Bool // commits wait for a synchronous standby, and none is there
@@ -76,9 +78,11 @@ func OpenFollowed(s *storage.Store, dir *state.Dir, e *rules.Evidence, poll time
 	if ring, err := Ring(dir); err == nil { // else its owner has not started
 		marks = ring.Current().Derive("trust marks")
 	}
-	r.Recorder = evidence.New(evidence.Options{Store: r.Log, Direct: r.Seq, BestEffort: e.Mode != rules.Required, MarkKey: marks, Wake: r.Seq.Wake, Log: log})
+	r.unwritten = newUnwritten(dir, r.Log)
+	r.Recorder = evidence.New(evidence.Options{Unwritten: r.unwritten.mark, Store: r.Log, Direct: r.Seq, BestEffort: e.Mode != rules.Required, MarkKey: marks, Wake: r.Seq.Wake, Log: log})
 	ctx, stop := context.WithCancel(context.Background())
 	r.Stop = stop
+	r.tellKilled(ctx, dir)
 	published := pub.run(ctx)
 	if e.Mode == rules.Required {
 		go r.watchStandbys(ctx)
@@ -129,9 +133,11 @@ func (r *Records) Close() {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), CloseWait)
 	defer stop()
-	if n := r.Recorder.Close(ctx); n > 0 {
+	n := r.Recorder.Close(ctx)
+	if n > 0 {
 		r.say.Error("events could not be recorded before the process ended", "events", n)
 	}
+	r.unwritten.end(n > 0)
 	r.Stop()
 	<-r.Done
 }

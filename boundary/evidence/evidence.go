@@ -47,6 +47,10 @@ type Options struct {
 	// the record is durable, or an error.
 	BestEffort bool
 
+	// Unwritten is told by BestEffort when records wait that would be lost if the process were killed, and when
+	// none does any more, by one goroutine. It may be nil.
+	Unwritten func(some bool)
+
 	// MarkKey is the secret by which contents that lower a score of trust have their marks. All processes that
 	// write one log have the same, so that a content counts once.
 	MarkKey []byte
@@ -108,6 +112,9 @@ func New(o Options) *Recorder {
 	}
 	if o.now == nil {
 		o.now = time.Now
+	}
+	if o.Unwritten == nil || !o.BestEffort {
+		o.Unwritten = func(bool) {}
 	}
 	if o.Wake == nil {
 		o.Wake = func() {}

@@ -14,10 +14,13 @@ import (
 func (r *Recorder) write() {
 	defer close(r.done)
 	for first := range r.queue {
+		r.o.Unwritten(true)
 		if first.done == nil { // no caller waits for it
 			r.gather(first)
 		}
-		r.store(r.take(first))
+		if r.store(r.take(first)); len(r.queue) == 0 {
+			r.o.Unwritten(false)
+		}
 	}
 }
 

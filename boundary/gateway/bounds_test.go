@@ -4,6 +4,7 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -205,5 +206,40 @@ func TestMemory(t *testing.T) {
 		t.Error("room was not given back")
 	} else {
 		give()
+	}
+}
+
+// TestLongPlaces: a long message waits for a place, and gives it back; a short one goes on without.
+func TestLongPlaces(t *testing.T) {
+	in := bareInspector(t, frame.KindFence)
+	in.cfg.Sink, in.cfg.patience = NewLines(discard{}), 10*time.Millisecond
+	text := func(size int, ctx context.Context) string {
+		m, err := wire.Decode([]byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"`+strings.Repeat("a", size)+`"}]}}`), testLimits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(in.pass(passage{msg: m, method: "tools/call", id: wire.IntID(1), tool: "t", ctx: ctx}).Append(nil))
+	}
+	all := longPlaces.Room("")
+	defer all.Leave()
+	if err := all.Add(t.Context(), int64(max(1, runtime.GOMAXPROCS(0)/2))); err != nil {
+		t.Fatal(err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for _, ctx := range []context.Context{t.Context(), ended} {
+		if got := text(worthPlace, ctx); !strings.Contains(got, "too much was under way") {
+			t.Errorf("without a place: %.200s", got)
+		}
+	}
+	if got := text(worthPlace-1000, t.Context()); !strings.Contains(got, strings.Repeat("a", 99)) {
+		t.Errorf("a short message: %.200s", got)
+	}
+	all.Leave()
+	if got := text(worthPlace, t.Context()); !strings.Contains(got, strings.Repeat("a", 99)) {
+		t.Errorf("with a place: %.200s", got)
+	}
+	if n := longPlaces.Used(); n != 0 {
+		t.Errorf("%d places are not given back", n)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/platform/reuse"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -110,6 +111,7 @@ type inspection struct {
 	counts   []policy.Count     // for a policy
 	suspect  suspect            // the classifier that withholds the message
 	item     ID                 // of the queue that holds it
+	place    *intake.Room       // one of longPlaces; nil: the message is short
 	digest   func() hold.Digest // of the result as it was received; nil: it was not asked for
 
 	unreleasable bool // the result is withheld for what no reviewer can release
@@ -137,7 +139,7 @@ func (in *inspection) forget() {
 	w.reset()
 	w.key, w.keep, w.strict, w.text, w.scrubs, w.llm, w.lookup, w.passages, w.res.Clean = frame.Key{}, nil, nil, nil, nil, nil, nil, nil, scrub.Clean{}
 	w.strictly = false
-	in.inspector, in.p, in.row, in.rule, in.d, in.suspect, in.digest, in.marked, in.item, in.leftContent, in.unreleasable = nil, passage{}, nil, Rule{}, Decision{}, suspect{}, nil, false, ID{}, false, false
+	in.inspector, in.p, in.row, in.rule, in.d, in.suspect, in.digest, in.marked, in.item, in.place, in.leftContent, in.unreleasable = nil, passage{}, nil, Rule{}, Decision{}, suspect{}, nil, false, ID{}, nil, false, false
 }
 
 // decide returns what to deliver in the place of the message, and records why.
@@ -157,10 +159,11 @@ func (in *inspection) decide() *wire.Message {
 		return in.instead(nil)
 	}
 	give, fits := in.fits(in.p.msg.Room(), len(came.Raw()))
+	defer give()
+	defer in.place.Leave()
 	if !fits {
 		return in.withhold(finding.NoRoom)
 	}
-	defer give()
 	marked, late := in.marked, in.mayRecordLate(len(came.Raw()))
 	var received *earlyDigest
 	if marked && (!late || in.p.judged != nil) {
@@ -238,6 +241,7 @@ func (in *inspection) examine(came strictjson.Value) (strictjson.Value, finding.
 	if code == ok && in.p.released == "" {
 		code = in.holds()
 	}
+	in.place.Leave() // stores and classifiers may take their time
 	if code == ok {
 		code = in.blocked()
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"hash"
+	"runtime"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
@@ -39,7 +40,12 @@ const (
 	costFactor = 8        // what a byte of a message costs at most
 	worthRoom  = 64 << 10 // bytes from which on a message has to find room: shorter ones cost little
 	roomWait   = 10 * time.Second
+	worthPlace = 1 << 20 // bytes from which on a message is looked at in a place
 )
+
+// longPlaces are how many long messages are looked at at once, of the whole process: half of the processors stay
+// for the short ones.
+var longPlaces = intake.NewBudget(max(1, int64(runtime.GOMAXPROCS(0))/2))
 
 // fits waits for room for a message of so many bytes. The caller gives it back. came is what the message
 // has had room for since it was read, nil for nothing.
@@ -53,9 +59,13 @@ func (in *inspection) fits(came *intake.Room, size int) (give func(), ok bool) {
 	} else {
 		cost -= int64(size) * wire.AnswerCost
 	}
-	ctx, done := context.WithTimeout(context.Background(), cmp.Or(in.cfg.patience, roomWait))
+	ctx, done := context.WithTimeout(in.p.context(), cmp.Or(in.cfg.patience, roomWait))
 	defer done()
 	err := came.Add(ctx, cost)
+	if err == nil && size >= worthPlace {
+		in.place = longPlaces.Room(in.cfg.Principal)
+		err = in.place.Add(ctx, 1)
+	}
 	return came.Leave, err == nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"time"
 
@@ -154,6 +155,7 @@ func readWhole(r io.Reader, announced int64, limit int, hold func(n int) error) 
 			full, before = append(full, last), before+len(b)
 			last = reuse.NewBuffer(bodyPiece)
 			b = last.Bytes()
+			runtime.Gosched() // short messages go before
 		}
 		n, err := r.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]

@@ -67,6 +67,7 @@ func NewPool(opt HTTPOptions) *Pool {
 	p := new(Pool)
 	dial := (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	t := &http.Transport{
+		ReadBufferSize: 16 << 10, // servers send long answers in short chunks
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := dial(ctx, network, addr)
 			if err != nil {

@@ -41,13 +41,21 @@ type Budget struct {
 	used  int64
 	by    map[string]int64 // of callers that have something
 
-	waiting map[string][]*share // by caller, in the order in which they began to wait
-	freed   chan struct{}       // closed once those who wait have to look again
+	waiting map[string][]*waiter // by caller, in the order in which they began to wait
+}
+
+// A waiter is a Room that waits to become larger by n. Those who have to go on are woken, and no other: a crowd
+// that looks again whenever a byte is given back would stand before every short call.
+type waiter struct {
+	*share
+	n    int64
+	err  error         // why it waits, or gives up; nil: it has got n
+	done chan struct{} // closed when it waits no more
 }
 
 // NewBudget returns a Budget of so much.
 func NewBudget(total int64) *Budget {
-	return &Budget{total: total, by: map[string]int64{}, waiting: map[string][]*share{}, freed: make(chan struct{})}
+	return &Budget{total: total, by: map[string]int64{}, waiting: map[string][]*waiter{}}
 }
 
 // Resize changes how much there is. What is taken stays taken.
@@ -96,27 +104,56 @@ func (b *Budget) Give(who string, n int64) {
 	if b.by[who] -= n; b.by[who] == 0 {
 		delete(b.by, who)
 	}
-	b.wake()
+	b.settle()
 }
 
-// wake has those who wait look again. b.mu is held.
-func (b *Budget) wake() {
-	if len(b.waiting) > 0 {
-		close(b.freed)
-		b.freed = make(chan struct{})
-	}
-}
-
-// hopeless reports whether all that the caller of s has belongs to what waits, and s is the last of them that has
-// something: it gives up, or none of them could go on. b.mu is held.
-func (b *Budget) hopeless(s *share) bool {
-	sum, last := int64(0), s
-	for _, w := range b.waiting[s.who] {
-		if sum += w.has; w.has > 0 {
-			last = w
+// settle gives those who wait what is there, one of each caller in turn, and has the last of those give up whose
+// caller has nothing but what they have. b.mu is held.
+func (b *Budget) settle() {
+	for more := true; more; {
+		more = false
+		for _, list := range b.waiting { // in no order: no caller is before the others
+			for _, w := range list {
+				if w.err = b.grow(w.share, w.n); w.err == nil {
+					b.dismiss(w)
+					more = true
+					break
+				}
+			}
 		}
 	}
-	return s == last && sum > s.has && sum == b.by[s.who]
+	for who, list := range b.waiting {
+		sum, last := int64(0), (*waiter)(nil)
+		for _, w := range list {
+			if sum += w.has; w.has > 0 {
+				last = w
+			}
+		}
+		if last != nil && sum > last.has && sum == b.by[who] {
+			b.dismiss(last)
+		}
+	}
+}
+
+// grow gives s n more, or all that there is. b.mu is held.
+func (b *Budget) grow(s *share, n int64) error {
+	n = max(min(n, b.total-s.has), 0)
+	err := b.take(s.who, n, s.has)
+	if err == nil {
+		s.has += n
+	}
+	return err
+}
+
+// dismiss ends the wait of w. b.mu is held.
+func (b *Budget) dismiss(w *waiter) {
+	list := b.waiting[w.who]
+	if list = slices.DeleteFunc(list, func(other *waiter) bool { return w == other }); len(list) > 0 {
+		b.waiting[w.who] = list
+	} else {
+		delete(b.waiting, w.who)
+	}
+	close(w.done)
 }
 
 // Used is how much is taken now.
@@ -165,42 +202,25 @@ func (r *Room) Add(ctx context.Context, n int64) error {
 	b := r.of
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for waits := false; ; {
-		more := min(n, b.total-r.has)
-		err := b.take(r.who, more, r.has)
-		if err == nil {
-			r.has += max(more, 0)
-			return nil
-		}
-		if !waits {
-			waits = true
-			b.waiting[r.who] = append(b.waiting[r.who], r.share)
-			defer b.leaveQueue(r.share)
-			b.wake()
-		}
-		if b.hopeless(r.share) {
-			return err
-		}
-		freed := b.freed
-		b.mu.Unlock()
-		select {
-		case <-freed:
-		case <-ctx.Done():
-		}
-		b.mu.Lock()
-		if ctx.Err() != nil {
-			return err
-		}
+	err := b.grow(r.share, n)
+	if err == nil {
+		return nil
 	}
-}
-
-func (b *Budget) leaveQueue(s *share) {
-	list := b.waiting[s.who]
-	if list = slices.DeleteFunc(list, func(w *share) bool { return w == s }); len(list) > 0 {
-		b.waiting[s.who] = list
-	} else {
-		delete(b.waiting, s.who)
+	w := &waiter{share: r.share, n: n, err: err, done: make(chan struct{})}
+	b.waiting[w.who] = append(b.waiting[w.who], w)
+	b.settle()
+	b.mu.Unlock()
+	select {
+	case <-w.done:
+	case <-ctx.Done():
 	}
+	b.mu.Lock()
+	select {
+	case <-w.done:
+	default:
+		b.dismiss(w)
+	}
+	return w.err
 }
 
 // Growing returns a function that makes the Room large enough for n bytes of a message in all, each of

@@ -25,7 +25,7 @@ func (d *Dir) BlankRecords(name string, match func(record []byte) bool) (blanked
 	if err != nil {
 		return 0, err
 	}
-	held, err := lock(path + ".lock") // no file is put aside meanwhile
+	held, err := lock(path+".lock", true) // no file is put aside meanwhile
 	if err != nil {
 		return 0, fmt.Errorf("state: journal: %w", err)
 	}

@@ -155,12 +155,17 @@ func (d *Dir) Names() ([]string, error) {
 
 // Lock waits until no other process, nor another Lock of this one, holds the name. It
 // is free again when it is closed, and when the process ends.
-func (d *Dir) Lock(name string) (io.Closer, error) {
+func (d *Dir) Lock(name string) (io.Closer, error) { return d.lock(name, true) }
+
+// TryLock is Lock without waiting. It returns the file of the name, too.
+func (d *Dir) TryLock(name string) (*os.File, error) { return d.lock(name, false) }
+
+func (d *Dir) lock(name string, wait bool) (*os.File, error) {
 	path, err := d.file(name)
 	if err != nil {
 		return nil, err
 	}
-	held, err := lock(path)
+	held, err := lock(path, wait)
 	if err != nil {
 		return nil, fmt.Errorf("state: lock: %w", err)
 	}

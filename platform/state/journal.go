@@ -103,7 +103,7 @@ func (j *Journal) Append(record []byte) error {
 // append writes a line while no other process writes. rotateErr is set where the line was
 // written to a file that is too long.
 func (j *Journal) append(line []byte) (rotateErr, err error) {
-	held, err := lock(j.path + ".lock")
+	held, err := lock(j.path+".lock", true)
 	if err != nil {
 		return nil, err
 	}

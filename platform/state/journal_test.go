@@ -20,7 +20,7 @@ func TestJournalOpenedDuringWrite(t *testing.T) {
 	d := open(t)
 	path := filepath.Join(d.Path(), "decisions.jsonl")
 	line := []byte(`{"pad":"` + strings.Repeat("p", 5000) + `"}` + "\n")
-	held, err := lock(path + ".lock") // as a process that appends holds it
+	held, err := lock(path+".lock", true) // as a process that appends holds it
 	if err != nil {
 		t.Fatal(err)
 	}

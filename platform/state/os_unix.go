@@ -6,7 +6,6 @@ package state
 
 import (
 	"errors"
-	"io"
 	"os"
 	"syscall"
 )
@@ -31,15 +30,19 @@ func syncDir(path string) error {
 	return d.Sync()
 }
 
-// lock waits until no other process holds path; the system frees it for a
+// lock waits, if it may, until no other process holds path; the system frees it for a
 // holder that dies.
-func lock(path string) (io.Closer, error) {
+func lock(path string, wait bool) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
+	how := syscall.LOCK_EX
+	if !wait {
+		how |= syscall.LOCK_NB
+	}
 	for {
-		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX); !errors.Is(err, syscall.EINTR) {
+		if err = syscall.Flock(int(f.Fd()), how); !errors.Is(err, syscall.EINTR) {
 			break
 		}
 	}

@@ -4,7 +4,6 @@ package state
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"syscall"
@@ -57,19 +56,19 @@ const (
 	errLockUnavailable = syscall.Errno(33) // ERROR_LOCK_VIOLATION
 )
 
-// lock waits until no other process holds path, which is held by opening it
+// lock waits, if it may, until no other process holds path, which is held by opening it
 // and sharing nothing.
-func lock(path string) (io.Closer, error) {
+func lock(path string, wait bool) (*os.File, error) {
 	p, err := syscall.UTF16PtrFromString(path)
 	if err != nil {
 		return nil, err
 	}
 	for began := time.Now(); ; time.Sleep(2 * time.Millisecond) {
-		h, err := syscall.CreateFile(p, syscall.GENERIC_WRITE, 0, nil, syscall.OPEN_ALWAYS, syscall.FILE_ATTRIBUTE_NORMAL, 0)
+		h, err := syscall.CreateFile(p, syscall.GENERIC_READ|syscall.GENERIC_WRITE, 0, nil, syscall.OPEN_ALWAYS, syscall.FILE_ATTRIBUTE_NORMAL, 0)
 		if err == nil {
 			return os.NewFile(uintptr(h), path), nil
 		}
-		if !errors.Is(err, errSharing) && !errors.Is(err, errLockUnavailable) || time.Since(began) > lockPatience {
+		if !errors.Is(err, errSharing) && !errors.Is(err, errLockUnavailable) || !wait || time.Since(began) > lockPatience {
 			return nil, err
 		}
 	}
