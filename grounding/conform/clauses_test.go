@@ -149,7 +149,7 @@ var departures = []departure{
 	{"3", "no encoded payloads", "runs of 24 or more characters of base64, base32 or hex that decode to text, 8 or more percent or \\u escapes that do, data: URIs", "hashes, keys and sequences are encoded too, and are what evidence is made of"},
 	{"3", "fields are type-checked", "as they are, in NFKC, and in NFKC without hidden characters", "a later reader may see any of the three"},
 	{"3", "HTML tags", "complete tags with the name of an HTML, SVG or MathML element, comments and declarations are refused; any other tag is stripped by 4.6", "a < b and c > d is prose"},
-	{"3", "verdict: VERIFIED, SUPPORTED, DISPUTED, FALSE, \u2026", "also QUALIFIED and UNVERIFIED, and what a registry file adds", "RFC-FACTCHECK has them; the list of the RFC is open"},
+	{"3", "verdict: VERIFIED, SUPPORTED, DISPUTED, FALSE, \u2026", "also QUALIFIED and UNVERIFIED, and what a registry file adds; VERIFIED and SUPPORTED are one side", "RFC-FACTCHECK has them; the list of the RFC is open"},
 	{"3", "claim_hash: bytes32", "also spelled sha256: and 64 hex digits", "RFC-FACTCHECK spells it so; it is recomputed either way"},
 	{"3", "mistyped attestations are rejected", "dangerously_ingest_untyped lets old records through to 4.6; sanitation_version is then none", "a federation may have to serve what it holds already"},
 	{"4", "the pipeline runs once", "the same order again until nothing changes", "e, U+200B, U+0301 is not in NFKC after one run, and <<b>script> is not free of tags"},
