@@ -240,8 +240,8 @@ func New(s Store, o Options) *Queue {
 	usual(&o.Keep, 24*time.Hour)
 	usual(&o.remember, Remembered)
 	usual(&o.PerServer, 1000)
-	usual(&o.Bytes, 2 << 30)
-	usual(&o.maxBody, int(o.Bytes / 64))
+	usual(&o.Bytes, 2<<30)
+	usual(&o.maxBody, int(o.Bytes/64))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
