@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"hash/maphash"
 	"io"
 	"log/slog"
 	"sync"
@@ -14,6 +15,8 @@ import (
 
 // NewLog returns a log that writes lines to w. Of warnings and errors that repeat, the first ten are written, and
 // then one a minute with the number of those left out: a full disk has a line for each call, and would fill another.
+// A line with another cause, tool or address is written once a minute, up to a hundred such of one message: what fills
+// the log must not hide what else there is to see.
 func NewLog(w io.Writer, json bool, level slog.Level) *slog.Logger {
 	opt := &slog.HandlerOptions{Level: level}
 	var h slog.Handler = slog.NewTextHandler(w, opt)
@@ -26,6 +29,7 @@ func NewLog(w io.Writer, json bool, level slog.Level) *slog.Logger {
 const (
 	firstRepeats  = 10
 	repeatEvery   = time.Minute
+	maxCauses     = 100  // lines of one message a minute that differ in more than a number or an id
 	maxRepeatings = 4096 // different lines that are remembered
 )
 
@@ -47,15 +51,26 @@ type repeatedLines struct {
 type repeats struct {
 	written rate.Sometimes
 	leftOut int64
+	causes  map[uint64]struct{} // of the lines that were written since
+	since   time.Time
 }
+
+var causeSeed = maphash.MakeSeed()
 
 func (h *repeatLimiter) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level < slog.LevelWarn {
 		return h.Handler.Handle(ctx, r)
 	}
-	line := repeatedLine{r.Message, h.server}
-	r.Attrs(func(a slog.Attr) bool { line.server = serverOf(a, line.server); return true })
-	write, leftOut := h.lines.next(line)
+	line, cause := repeatedLine{r.Message, h.server}, maphash.Hash{}
+	cause.SetSeed(causeSeed)
+	r.Attrs(func(a slog.Attr) bool {
+		line.server = serverOf(a, line.server)
+		if v := a.Value.Resolve(); isCause(a.Key) && (v.Kind() == slog.KindString || v.Kind() == slog.KindAny) {
+			_, _ = cause.WriteString(a.Key + "=" + v.String() + "\n")
+		}
+		return true
+	})
+	write, leftOut := h.lines.next(line, cause.Sum64())
 	if !write {
 		return nil
 	}
@@ -67,7 +82,7 @@ func (h *repeatLimiter) Handle(ctx context.Context, r slog.Record) error {
 }
 
 // next reports whether the line is written now, and how many of its kind were left out before it.
-func (l *repeatedLines) next(line repeatedLine) (write bool, leftOut int64) {
+func (l *repeatedLines) next(line repeatedLine, cause uint64) (write bool, leftOut int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	x := l.lines[line]
@@ -78,9 +93,24 @@ func (l *repeatedLines) next(line repeatedLine) (write bool, leftOut int64) {
 		x = &repeats{written: rate.Sometimes{First: firstRepeats, Interval: repeatEvery}}
 		l.lines[line] = x
 	}
-	x.leftOut++
-	x.written.Do(func() { write, leftOut, x.leftOut = true, x.leftOut-1, 0 })
+	if now := time.Now(); now.Sub(x.since) >= repeatEvery {
+		x.since, x.causes = now, map[uint64]struct{}{}
+	}
+	_, known := x.causes[cause]
+	further := !known && len(x.causes) < maxCauses
+	if x.leftOut++; further {
+		x.causes[cause] = struct{}{}
+	}
+	x.written.Do(func() { write = true })
+	if write = write || further; write {
+		leftOut, x.leftOut = x.leftOut-1, 0
+	}
 	return write, leftOut
+}
+
+// isCause reports whether lines that differ in this attribute say different things: an id and an excerpt differ each time.
+func isCause(key string) bool {
+	return key != "evidence" && key != "run" && key != "id" && key != "message" && key != "excerpt"
 }
 
 func serverOf(a slog.Attr, otherwise string) string {

@@ -4,6 +4,8 @@ package app
 
 import (
 	"bytes"
+	"crypto/rand"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -37,10 +39,42 @@ func TestRepeatedLines(t *testing.T) {
 	})
 }
 
+// TestRepeatedLinesOfOtherCauses: what repeats does not hide another cause, tool or address, and these are bounded.
+func TestRepeatedLinesOfOtherCauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		log := NewLog(&out, false, slog.LevelInfo)
+		withheld := func(tool string) {
+			log.Warn("withheld", "server", "a", "tool", tool, "evidence", rand.Text(), "run", "show "+rand.Text())
+		}
+		for range 100 {
+			withheld("noisy")
+		}
+		withheld("quiet")
+		log.Error("not recorded", "server", "a", "error", errors.New("disk full"))
+		for i := range 100 {
+			log.Error("not recorded", "server", "a", "error", errors.New("disk full"), "records", i)
+		}
+		log.Error("not recorded", "server", "a", "error", errors.New("no such table"))
+		for line, want := range map[string]int{"tool=noisy": 10, "tool=quiet": 1, "left_out=90": 1, "disk full": 10, "no such table": 1} {
+			if got := strings.Count(out.String(), line); got != want {
+				t.Errorf("%s: %d lines, want %d", line, got, want)
+			}
+		}
+		out.Reset()
+		for range 1000 {
+			log.Warn("refused", "value", rand.Text())
+		}
+		if got := strings.Count(out.String(), "refused"); got != maxCauses {
+			t.Errorf("%d lines of a message in a minute, want %d", got, maxCauses)
+		}
+	})
+}
+
 func TestRepeatedLinesAreBounded(t *testing.T) {
 	l := repeatedLines{lines: map[repeatedLine]*repeats{}}
 	for i := range 3 * maxRepeatings {
-		l.next(repeatedLine{server: strings.Repeat("x", i%7) + time.Duration(i).String()})
+		l.next(repeatedLine{server: strings.Repeat("x", i%7) + time.Duration(i).String()}, 0)
 	}
 	if len(l.lines) > maxRepeatings {
 		t.Errorf("%d lines are remembered", len(l.lines))

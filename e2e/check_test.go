@@ -174,7 +174,7 @@ func TestCheckLiars(t *testing.T) {
 		{"many", 11, []string{`surface-too-large: tools/list`}, nil},
 		{"cyclic", 0, []string{`(?m)^  clean`}, nil},
 		{"deep", 11, []string{`surface-not-json`}, nil},
-		{"fickle", 11, []string{`surface-unsettled`}, nil},
+		{"fickle", 10, []string{`unsettled +1 item changed while it was checked`}, nil},
 		{"twice", 11, []string{`surface-name-twice: tool "now"`}, nil},
 		{"broken", 11, []string{`surface-not-json: tools/list`}, nil},
 		{"mute", 12, []string{`unreachable +it has not said all within 2s`}, []string{"--timeout", "2s"}},

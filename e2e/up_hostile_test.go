@@ -191,7 +191,7 @@ func (e *evil) misbehave(w http.ResponseWriter, r *http.Request, what, id string
 	}
 }
 
-var calm = regexp.MustCompile(`^pellucid: [a-z ,.'()0-9-]+$`)
+var calm = regexp.MustCompile(`^pellucid: [a-zA-Z ,.'():0-9-]+$`)
 
 // TestUpHostile: a server that does every wrong, and clients that send as slowly as
 // they can. Each call ends, with constant text or with what was made safe; whoever

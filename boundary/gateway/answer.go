@@ -33,6 +33,7 @@ var (
 	errDenied     = answer{wire.CodeDenied, "pellucid: denied by policy"}
 	errUnsent     = answer{wire.CodeUnsent, "pellucid: the request could not be passed on"}
 	errDuplicate  = answer{wire.CodeInvalid, "pellucid: a request with this id is already under way"}
+	errOtherwise  = answer{wire.CodeParams, "pellucid: a member of params has another case than the protocol's"}
 	errMismatch   = answer{wire.CodeHeaderMismatch, "pellucid: a header and the body differ"}
 	errClientGone = answer{wire.CodeClientGone, "pellucid: the client did not answer"}
 	errUnapproved = answer{wire.CodeUnapproved, "pellucid: held until a person has looked at it"}

@@ -29,6 +29,9 @@ func TestAnswerCodes(t *testing.T) {
 			return true
 		}
 		code, name := types.ExprString(lit.Elts[0]), spec.Names[0].Name
+		if name == "errFull" { // says of errWithheld why
+			return true
+		}
 		if other := seen[code]; other != "" {
 			t.Errorf("%s and %s have the same code, %s", other, name, code)
 		}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
@@ -55,9 +56,35 @@ func (r *relay) fromClient(ctx context.Context, m *wire.Message) error {
 	return r.send(ctx, m)
 }
 
+// readsOtherwise reports whether params name what a request is about by a member whose name differs from that of the
+// protocol in case only. Some servers take it for that member, and would run another tool than the one that was decided on.
+func readsOtherwise(m *wire.Message) bool {
+	switch m.Method {
+	case mcpmsg.CallTool, mcpmsg.GetPrompt, mcpmsg.ReadResource, mcpmsg.Subscribe, mcpmsg.Complete:
+	default:
+		if !strings.HasPrefix(m.Method, mcpmsg.Tasks) {
+			return false
+		}
+	}
+	for _, v := range [...]strictjson.Value{m.Params, m.Params.Get("ref")} {
+		for name := range v.Members() {
+			for _, ours := range [...]string{"name", "arguments", "uri", "ref", "taskId"} {
+				if text := name.Text(); text != ours && strings.EqualFold(text, ours) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 func (r *relay) request(ctx context.Context, m *wire.Message) error {
 	k := newCall(m, time.Now())
 	k.store.most = r.cfg.StorePatience
+	if readsOtherwise(m) {
+		defer m.Release()
+		return r.toClient(ctx, errOtherwise.to(k, r.refusedRequest(k, finding.CaseVariant)))
+	}
 	r.observe(m, &k.watched)
 	if refused := r.unextended(m); refused != nil {
 		return r.refuseExtended(ctx, m, k, refused)
@@ -81,6 +108,7 @@ func (r *relay) request(ctx context.Context, m *wire.Message) error {
 	switch {
 	case k.method == mcpmsg.Initialize:
 		r.able.Store(&k.can)
+		r.modern.Store(false) // it asked for server/discover before, and the server has none
 	case k.revision == mcpmsg.Modern && !r.modern.Load():
 		r.able.Store(new(mcpmsg.Abilities)) // each request says what it can be asked
 		r.modern.Store(true)

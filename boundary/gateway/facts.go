@@ -14,7 +14,7 @@ import (
 
 // Bounds of what rules read of a call.
 const (
-	maxSteps   = 100_000  // members and elements that are looked at for all pointers of a call
+	maxSteps   = 200_000  // members and elements that are looked at for all pointers of a call
 	maxFacts   = 64 << 10 // bytes of texts that are kept of a call
 	maxClaims  = 64 << 10 // bytes of a token's claims
 	maxCounted = 4096     // tools of a session that are counted apart
@@ -29,7 +29,10 @@ func factsOf(reads policy.Reads, args strictjson.Value, claims []byte) *policy.F
 	f := &policy.Facts{Args: map[string]any{}, Claims: map[string]any{}}
 	r := factReader{steps: maxSteps, room: maxFacts}
 	for _, pointer := range reads.Args {
-		if v := r.at(args, pointer); v.Exists() {
+		switch v, folded := r.at(args, pointer); {
+		case folded:
+			f.Args[pointer] = policy.Unreadable{}
+		case v.Exists():
 			f.Args[pointer] = r.plain(v)
 		}
 	}
@@ -51,29 +54,37 @@ func factsOf(reads policy.Reads, args strictjson.Value, claims []byte) *policy.F
 // A factReader reads values within bounds: a call can be long and the pointers many.
 type factReader struct{ steps, room int }
 
-// at is the value at a JSON pointer (RFC 6901), which is well-formed.
-func (r *factReader) at(v strictjson.Value, pointer string) strictjson.Value {
+// at is the value at a JSON pointer (RFC 6901), which is well-formed. folded: on the way is a name that differs from
+// one of the pointer in case only. Many servers take the one for the other, the last of both if there are two.
+func (r *factReader) at(v strictjson.Value, pointer string) (at strictjson.Value, folded bool) {
 	for _, step := range strings.Split(pointer, "/")[1:] {
-		v = r.child(v, strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~"))
+		next, also := r.child(v, strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~"))
+		v, folded = next, folded || also
 	}
-	return v
+	return v, folded
 }
 
 // child is the member of that name, or the element whose index it is, in decimal digits without a leading zero.
-func (r *factReader) child(v strictjson.Value, step string) strictjson.Value {
-	n := 0
+func (r *factReader) child(v strictjson.Value, step string) (child strictjson.Value, folded bool) {
 	for name, member := range v.Members() {
-		if r.steps--; r.steps < 0 || name.Text() == step {
-			return member
+		if r.steps--; r.steps < 0 {
+			return child, folded
+		}
+		switch text := name.Text(); {
+		case text == step:
+			child = member
+		case strings.EqualFold(text, step):
+			folded = true
 		}
 	}
+	n := 0
 	for e := range v.Elements() {
 		if r.steps--; r.steps < 0 || strconv.Itoa(n) == step {
-			return e
+			return e, false
 		}
 		n++
 	}
-	return strictjson.Value{}
+	return child, folded
 }
 
 // plain is a value as rules compare it.
@@ -97,12 +108,18 @@ func (r *factReader) plain(v strictjson.Value) any {
 		list := make([]any, 0, v.Len())
 		for e := range v.Elements() {
 			if e.Kind() == '[' {
-				list = append(list, policy.Unreadable{})
+				list = append(list, policy.Object{})
 				continue
 			}
-			list = append(list, r.plain(e))
+			one := r.plain(e)
+			if one == (policy.Unreadable{}) {
+				return one // "in" would answer no, although it could be what is looked for
+			}
+			list = append(list, one)
 		}
 		return list
+	case '{':
+		return policy.Object{}
 	}
 	return policy.Unreadable{}
 }

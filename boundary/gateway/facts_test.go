@@ -22,10 +22,10 @@ func TestFactsOf(t *testing.T) {
 	if err := doc.Reset([]byte(args), strictjson.Limits{}); err != nil {
 		t.Fatal(err)
 	}
-	no := policy.Unreadable{}
+	no, object := policy.Unreadable{}, policy.Object{}
 	want := map[string]any{"/s": "x\u00e9", "/n": int64(9007199254740993), "/neg": int64(-1), "/u": uint64(18446744073709551615), "/big": no, "/e": int64(1000), "/one": int64(1),
-		"/d": 0.1, "/long": no, "/t": true, "/f": false, "/z": nil, "/o": no, "/o/a/0/b": int64(7), "/o/": int64(1),
-		"/l": []any{"a", int64(2), no, no, nil}, "/l/1": int64(2), "/a~1b/~0": "deep", "/01": "name", "/k/0/0": "in"}
+		"/d": 0.1, "/long": no, "/t": true, "/f": false, "/z": nil, "/o": object, "/o/a/0/b": int64(7), "/o/": int64(1),
+		"/l": []any{"a", int64(2), object, object, nil}, "/l/1": int64(2), "/a~1b/~0": "deep", "/01": "name", "/k/0/0": "in"}
 	missing := []string{"/absent", "/s/x", "/l/5", "/l/01", "/l/-", "/l/-1", "/l/1e0", "/o/a/b", "/a/b"}
 	reads := policy.Reads{Args: missing}
 	for p := range want {
@@ -41,11 +41,44 @@ func TestFactsOf(t *testing.T) {
 		t.Errorf("rules that read nothing: %+v", got)
 	}
 	claims := factsOf(policy.Reads{Claims: []string{"groups", "email", "https://a.example/b"}}, doc.Root(), []byte(`{"groups":["a"],"https://a.example/b":{"c":1},"exp":1}`)).Claims
-	if !reflect.DeepEqual(claims, map[string]any{"groups": []any{"a"}, "https://a.example/b": no}) {
+	if !reflect.DeepEqual(claims, map[string]any{"groups": []any{"a"}, "https://a.example/b": object}) {
 		t.Errorf("%#v", claims)
 	}
 	if f := factsOf(policy.Reads{Claims: []string{"a"}}, doc.Root(), []byte(`{"a":`)); len(f.Claims) > 0 {
 		t.Errorf("%#v", f)
+	}
+}
+
+// TestFactsThatEvade: a value that a rule may not see as the server does is there, and cannot be compared.
+func TestFactsThatEvade(t *testing.T) {
+	no, pad := policy.Unreadable{}, `"`+strings.Repeat("x", policy.MaxValue)+`"`
+	for args, want := range map[string]any{
+		`{"TO":"mallory"}`:                                            no,
+		`{"to":"ann","To":"mallory"}`:                                 no,
+		`{"tO":"mallory","to":"ann"}`:                                 no,
+		`{"\u0054o":"mallory"}`:                                       no,
+		`{"t\u006f":"mallory"}`:                                       "mallory",
+		`{"to":5.` + strings.Repeat("0", 70) + `}`:                    no,
+		`{"to":0e999}`:                                                no,
+		`{"to":["ann",5.` + strings.Repeat("0", 70) + `]}`:            no,
+		`{"to":[` + strings.Repeat(pad+",", 4) + `"x","mallory"]}`:    no,
+		`{"a":[` + strings.Repeat(pad+",", 3) + pad + `],"to":"bob"}`: no,
+	} {
+		var doc strictjson.Doc
+		if err := doc.Reset([]byte(args), strictjson.Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		got := factsOf(policy.Reads{Args: []string{"/a", "/to"}}, doc.Root(), nil).Args["/to"]
+		if got != want {
+			t.Errorf("%.60s: %T", args, got)
+		}
+		var nested strictjson.Doc
+		if err := nested.Reset([]byte(`{"M":`+args+`}`), strictjson.Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := factsOf(policy.Reads{Args: []string{"/m/to"}}, nested.Root(), nil).Args["/m/to"]; got != no {
+			t.Errorf("below another spelling, %.60s: %T", args, got)
+		}
 	}
 }
 
@@ -143,7 +176,7 @@ func FuzzFactsOf(f *testing.F) {
 					if len(v) > policy.MaxElements {
 						t.Fatalf("%d elements", len(v))
 					}
-				case nil, bool, int64, uint64, float64, policy.Unreadable:
+				case nil, bool, int64, uint64, float64, policy.Object, policy.Unreadable:
 				default:
 					t.Fatalf("%T", v)
 				}

@@ -78,6 +78,25 @@ func TestAsksOffered(t *testing.T) {
 	}
 }
 
+// TestAsksOfferedAfterDiscover: a client that asks for server/discover first, and then begins a session of the legacy
+// era, hears what it has declared there.
+func TestAsksOfferedAfterDiscover(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	up := r.request("1", mcpmsg.Discover, `{"_meta":{"`+mcpmsg.KeyVersion+`":"2026-07-28","`+mcpmsg.KeyClientCaps+`":{}}}`)
+	r.server.send(`{"jsonrpc":"2.0","id":` + up + `,"error":{"code":-32601,"message":"no"}}`)
+	r.client.next()
+	r.greetAble(`{"elicitation":{}}`)
+	r.server.send(`{"jsonrpc":"2.0","id":"ask","method":"` + mcpmsg.Elicit + `","params":` + asks[0].params + `}`)
+	if m := parse(t, r.client.next()); m.str("method") != mcpmsg.Elicit {
+		t.Errorf("the client hears %v", m)
+	}
+	r.server.send(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`)
+	if m := parse(t, r.client.next()); m.text("params", "level") != "info" {
+		t.Errorf("%v", m)
+	}
+}
+
 // TestAsksOfferedInResults is that of the modern era, where a question stands in a result.
 func TestAsksOfferedInResults(t *testing.T) {
 	t.Parallel()

@@ -167,7 +167,9 @@ func (r *relay) refusedByPolicy(ctx context.Context, m *wire.Message, k *call) *
 	}
 	text := placeholderDeny
 	if verdict != Passed && decided.Action != policy.Deny {
-		text = r.holdCall(ctx, d, m, k)
+		if text = r.holdCall(ctx, d, m, k); text != placeholderCall {
+			d.Withheld[0].Code = finding.Denied // it waits for no reviewer
+		}
 	}
 	if err := r.in.record(d, &k.store); err != nil && verdict == Passed && r.in.cfg.RequireEvidence {
 		return errDenied.to(k, nil)

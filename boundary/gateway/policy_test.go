@@ -402,7 +402,7 @@ func TestPolicyCallFull(t *testing.T) {
 	w.fromQueue(question)
 	got := w.fromQueue(`{"name":"read","arguments":{"path":"b"}}`)
 	d := w.last()
-	if !isRefusal(got, placeholderWait, d.ID) || d.Verdict != Dropped || !strings.Contains(string(d.AppendJSON(nil)), `"withheld":{"denied":1,"queue-full":1}`) {
+	if !isRefusal(got, placeholderWait, d.ID) || d.Verdict != Dropped || !strings.Contains(string(d.AppendJSON(nil)), `"withheld":{"held":1,"queue-full":1}`) {
 		t.Errorf("%s: %+v", got, d)
 	}
 }

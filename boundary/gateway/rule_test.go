@@ -157,6 +157,19 @@ func TestRules(t *testing.T) {
 	if d := r.last(); d.Verdict != Dropped || d.Kind != "call" || d.Method != "tools/call" || len(d.Withheld) != 1 || d.Withheld[0].Code != finding.Denied {
 		t.Errorf("record: %+v", d)
 	}
+	// Some servers take a name in another case for the one that was decided on.
+	for method, params := range map[string]string{
+		"tools/call": `{"name":"read","Name":"delete","arguments":{}}`, "tools/call ": `{"Name":"delete"}`, "tools/call  ": `{"name":"read","argumentS":{}}`,
+		"prompts/get": `{"name":"a","NAME":"b"}`, "resources/read": `{"uri":"a:b","Uri":"a:c"}`, "completion/complete": `{"ref":{"type":"ref/prompt","name":"a","Name":"b"}}`,
+		"tasks/get": `{"taskId":"1","taskID":"2"}`,
+	} {
+		r.client.send(`{"jsonrpc":"2.0","id":6,"method":"` + strings.TrimSpace(method) + `","params":` + params + `}`)
+		m, d := parse(t, r.client.next()), r.last()
+		if !strings.Contains(string(m["error"]), "-32602") || d.Verdict != Dropped || len(d.Withheld) != 1 || d.Withheld[0].Code != finding.CaseVariant {
+			t.Errorf("%s %s: %s %+v", method, params, m, d)
+		}
+	}
+	r.server.none()
 	answer := `{"content":[{"type":"text","text":"\ufb01ve \u2026 letters"}]}`
 	for name, want := range map[string]string{"plain": "five", "exact": "\ufb01ve \u2026 letters", "read": "five ... letters"} {
 		got := r.result(r.request(`"`+name+`"`, "tools/call", `{"name":"`+name+`"}`), answer).text("result", "content", 0, "text")

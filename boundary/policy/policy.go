@@ -93,11 +93,14 @@ type Reads struct {
 }
 
 // Facts are what rules read of a call: values by pointer, and by the name of a claim. A value is a string, an int64, a
-// uint64, a float64, a bool, nil, a []any of these, or an [Unreadable]. What the call does not have is not there.
+// uint64, a float64, a bool, nil, an [Object], a []any of these, or an [Unreadable]. What the call does not have is not there.
 type Facts struct{ Args, Claims map[string]any }
 
-// An Unreadable is a value that cannot be compared: an object, a number that has no exact value here, or what is too
-// long. It is equal to nothing.
+// An Object is an object, or a list in a list. It is equal to nothing that a rule can write.
+type Object struct{}
+
+// An Unreadable is a value that cannot be compared: a number that has no exact value here, what is too long, or what
+// the call has under two spellings of its name. A rule that asks for it fails: it could be equal to what the rule says.
 type Unreadable struct{}
 
 // Bounds of a value in Facts.

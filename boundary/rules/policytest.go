@@ -218,9 +218,12 @@ func (c *compiler) fact(p place, depth int) any {
 	case p.kind == isList && depth > 0:
 		list := []any{}
 		c.list(p, policy.MaxElements, func(e place) { list = append(list, c.fact(e, depth-1)) })
+		if slices.Contains(list, any(policy.Unreadable{})) {
+			return policy.Unreadable{}
+		}
 		return list
 	case p.kind == isObject || p.kind == isList:
-		return policy.Unreadable{}
+		return policy.Object{}
 	}
 	return nil
 }

@@ -88,7 +88,11 @@ func TestProtectedTargets(t *testing.T) {
 		return lines
 	}
 	was := targets()
-	opt := protect.Options{Binary: "/opt/pellucid", Records: filepath.Join(t.TempDir(), "protect")}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt := protect.Options{Binary: self, Records: filepath.Join(t.TempDir(), "protect")}
 	if r, err := opt.Run([]protect.Target{{Path: path, Format: protect.Generic}}, protect.Job{}); err != nil || !r.Files[0].Changed {
 		t.Fatalf("%+v, %v", r, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -151,10 +152,19 @@ func dispose(m *wire.Message, err error) (disposition, wire.ID, rpcError) {
 		return drop, v.ID, e
 	}
 	switch {
+	case m.Kind == wire.Request && !isPlainID(m.ID):
+		return reject, m.ID, errInvalid
 	case m.Kind == methods[m.Method]:
 		return pass, m.ID, rpcError{}
 	case m.Kind == wire.Request:
 		return reject, m.ID, errMethod
 	}
 	return drop, m.ID, rpcError{}
+}
+
+// isPlainID reports whether go-sdk, which reads a number as a float64, answers under the same id.
+func isPlainID(id wire.ID) bool {
+	raw := string(id.Append(nil))
+	n, err := strconv.ParseInt(raw, 10, 64)
+	return raw[0] == '"' || err == nil && strconv.FormatInt(n, 10) == raw && n >= -1<<53 && n <= 1<<53
 }

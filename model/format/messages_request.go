@@ -43,9 +43,11 @@ func (messages) Places(root strictjson.Value, each func(Place)) bool {
 	for m := range list.Elements() {
 		content := m.Get("content")
 		is := RoundFixed
-		switch {
-		case m.Get("role").Text() == "assistant":
+		switch role := m.Get("role").Text(); {
+		case role == "assistant":
 			is = p.messagesAgent(content)
+		case role == "system": // what a host says in the middle of a conversation is not the user's
+			p.texts(PlaceSystem, content, Instead{}, false)
 		case content.Kind() == '"':
 			p(Place{Kind: PlaceUser, Value: content, Instead: asText})
 		case content.Kind() == '[':

@@ -4,6 +4,7 @@ package format_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,6 +79,16 @@ func TestRequestIsRead(t *testing.T) {
 		if root.Get(f.List()).Kind() != '[' {
 			t.Errorf("%s has no list", f.Name())
 		}
+	}
+}
+
+// TestSystemInTheMiddle: what a host says in the middle of a conversation is not read as the user's words.
+func TestSystemInTheMiddle(t *testing.T) {
+	f := format.Of(format.Messages)
+	src := `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Read x."},{"role":"system","content":"A reminder."},` +
+		`{"role":"system","content":[{"type":"text","text":"Another."}]}]}`
+	if lines, ok := said(f, []byte(src)); !ok || !slices.Equal(lines, []string{"user Read x.", "system A reminder.", "system Another."}) {
+		t.Errorf("%v %q", ok, lines)
 	}
 }
 

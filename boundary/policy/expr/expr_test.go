@@ -37,7 +37,7 @@ var poisoned = policy.Input{
 	ServerTrust: .7, ToolTrust: .4, Scopes: []string{"mcp", "admin"},
 	Facts: &policy.Facts{
 		Args: map[string]any{"/path": "/etc/passwd", "/n": int64(9007199254740993), "/u": uint64(1<<63 + 1), "/x": 0.1, "/yes": true, "/none": nil, "/a~1b/~0/0": "deep",
-			"/to": []any{"ann@x.example", int64(7), policy.Unreadable{}}, "/object": policy.Unreadable{}},
+			"/to": []any{"ann@x.example", int64(7), policy.Object{}}, "/object": policy.Object{}},
 		Claims: map[string]any{"department": "finance", "groups": []any{"staff", "admins"}, "https://id.example/level": int64(3)},
 	},
 	Session: policy.Session{Calls: 12, Held: 1, CallsOf: map[string]int{"files/read_file": 9}},
@@ -102,6 +102,29 @@ func TestExpressions(t *testing.T) {
 		}
 		event := poisoned
 		if d := p.Decide(&event); (d.Rule == "r") != want || d.Failed {
+			t.Errorf("%s: %+v", when, d)
+		}
+	}
+}
+
+// TestUnreadableFails: a value that could be what a rule looks for fails the rule, but for the question whether it is there.
+func TestUnreadableFails(t *testing.T) {
+	in := policy.Input{Facts: &policy.Facts{Args: map[string]any{"/to": policy.Unreadable{}}, Claims: map[string]any{"groups": policy.Unreadable{}}}}
+	for when, fails := range map[string]bool{
+		`"/to" in args`:                          false,
+		`args["/to"] == "mallory"`:               true,
+		`"mallory" == args["/to"]`:               true,
+		`args["/to"] != "ann"`:                   true,
+		`args["/to"] == null`:                    true,
+		`args["/to"] in ["mallory"]`:             true,
+		`"mallory" in args["/to"]`:               true,
+		`size(args["/to"]) > 1`:                  true,
+		`!args["/to"].endsWith("x")`:             true,
+		`"guests" in principal.claims["groups"]`: true,
+		`args["/to"] == 1 ? true : false`:        true,
+	} {
+		event := in
+		if d := mustCompile(t, one(when)).Decide(&event); d.Rule != "r" || d.Failed != fails {
 			t.Errorf("%s: %+v", when, d)
 		}
 	}

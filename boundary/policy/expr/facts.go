@@ -146,18 +146,23 @@ type adapter struct{ types.Adapter }
 
 // NativeToValue implements types.Adapter.
 func (a adapter) NativeToValue(v any) ref.Val {
-	if _, is := v.(policy.Unreadable); is {
+	switch v := v.(type) {
+	case policy.Unreadable:
 		return unreadable
-	}
-	if list, is := v.([]any); is {
-		return types.NewDynamicList(a, list)
+	case policy.Object:
+		return object
+	case []any:
+		return types.NewDynamicList(a, v)
 	}
 	return a.Adapter.NativeToValue(v)
 }
 
 var native = adapter{types.DefaultTypeAdapter}
 
-var unreadable = &opaque{of: types.NewOpaqueType("unreadable")}
+var (
+	object     = &opaque{of: types.NewOpaqueType("object")}
+	unreadable = types.NewErr("policy: this value cannot be compared")
+)
 
 // factsOf is args or claims as CEL asks them. Where nothing is known of the call, each question is an error.
 func (e *evaluation) factsOf(name string) ref.Val {

@@ -13,7 +13,7 @@ import (
 )
 
 // An opaque is a value of CEL that can be asked through the functions of its type and is otherwise closed: the
-// findings, the scores or the session of an evaluation, or a policy.Unreadable, which no function takes.
+// findings, the scores or the session of an evaluation, or a policy.Object, which no function takes.
 type opaque struct {
 	of *types.Type
 	e  *evaluation
