@@ -84,8 +84,8 @@ func TestGuardDecides(t *testing.T) {
 	if w := ask("POST", "/v1/chat/completions", guardRequest); w.Code != 200 || strings.Contains(w.Body.String(), "US133000000121212121212") {
 		t.Errorf("the call is not held: %d %s", w.Code, w.Body)
 	}
-	if err := db.WithQueue(func(ctx context.Context, q *hold.Queue) error {
-		list, err := q.List(ctx, hold.Filter{State: hold.Held})
+	if err := db.WithReview(func(ctx context.Context, r *install.Review) error {
+		list, err := r.Queue.List(ctx, hold.Filter{State: hold.Held})
 		if err != nil || len(list) != 1 || list[0].People != 2 {
 			t.Errorf("%v, want one call that two persons release: %+v", err, list)
 		}

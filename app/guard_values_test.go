@@ -80,19 +80,19 @@ guard:
 		t.Fatal("an unknown payee is not held")
 	}
 	var id string
-	err = db.WithApprovals(func(ctx context.Context, as *hold.Approvals, q *hold.Queue) error {
-		list, err := q.List(ctx, hold.Filter{State: hold.Held})
+	err = db.WithReview(func(ctx context.Context, r *install.Review) error {
+		list, err := r.Queue.List(ctx, hold.Filter{State: hold.Held})
 		if err != nil || len(list) != 1 {
 			t.Fatalf("%v, %+v", err, list)
 		}
-		it, err := q.Get(ctx, list[0].ID)
+		it, err := r.Queue.Get(ctx, list[0].ID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(it.Body), "unknown-payee: ask") || !strings.Contains(string(it.Body), `"from":["user"]`) {
 			t.Errorf("a reviewer sees %s", it.Body)
 		}
-		made, err := as.Remember(ctx, &it, it.Body, "ann", time.Hour)
+		made, err := r.Approvals.Remember(ctx, &it, it.Body, "ann", time.Hour)
 		if err == nil {
 			id = made[0].ID
 		}
@@ -112,11 +112,11 @@ guard:
 	if ask(request, "Sum up.") {
 		t.Error("the call passes although the declared task does not ask for it")
 	}
-	err = db.WithApprovals(func(ctx context.Context, as *hold.Approvals, _ *hold.Queue) error {
-		if a, err := as.Get(ctx, id); err != nil || a.Uses != 2 {
+	err = db.WithReview(func(ctx context.Context, r *install.Review) error {
+		if a, err := r.Approvals.Get(ctx, id); err != nil || a.Uses != 2 {
 			t.Errorf("%v, %+v", err, a)
 		}
-		return as.Revoke(ctx, id, "ann")
+		return r.Approvals.Revoke(ctx, id, "ann")
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -13,70 +13,36 @@ import (
 
 var _ hold.ApprovalStore = (*Store)(nil)
 
-const approvalColumns = `id, call, principal, tool, item, since, until, approver, revoked, revoker, uses, used`
-
-func scanApproval(r *sql.Rows) (a hold.Approval, err error) {
-	var call []byte
-	var since, until, revoked, used string
-	if err := r.Scan(&a.ID, &call, &a.Principal, &a.Tool, &a.Item, &since, &until, &a.By, &revoked, &a.Revoker, &a.Uses, &used); err != nil {
+var approvals = timed[hold.Approval]{"approval", `id, call, principal, tool, item, since, until, approver, revoked, revoker, uses, used`, `revoked = '' AND until > ?`,
+	func(r *sql.Rows) (a hold.Approval, err error) {
+		err = r.Scan(&a.ID, bytesIn(a.Call[:]), &a.Principal, &a.Tool, &a.Item, stampIn{&a.Since}, stampIn{&a.Until}, &a.By, stampIn{&a.Revoked}, &a.Revoker, &a.Uses, stampIn{&a.Used})
 		return a, err
-	}
-	copy(a.Call[:], call)
-	var errs [4]error
-	a.Since, errs[0] = parseStamp(since)
-	a.Until, errs[1] = parseStamp(until)
-	a.Revoked, errs[2] = parseStamp(revoked)
-	a.Used, errs[3] = parseStamp(used)
-	return a, errors.Join(errs[:]...)
-}
+	}, func(a *hold.Approval, now time.Time) error {
+		return endedRow("approval", "revoked", a.Revoked, a.Revoker, a.Until, now)
+	}}
 
 // AddApproval implements hold.ApprovalStore.
 func (s *Store) AddApproval(ctx context.Context, a hold.Approval, most int, evidence []byte) error {
-	var refused error
-	err := s.update(ctx, "approve", func(t *tx) error {
-		refused = nil
-		n := 0
-		err := t.query(ctx, func(r *sql.Rows) error { return r.Scan(&n) },
-			`SELECT count(*) FROM approvals WHERE revoked = '' AND until > ?`, stamp(a.Since))
-		if err != nil {
-			return err
-		}
-		if n >= most {
-			refused = hold.ErrFull
-			return nil
-		}
-		if err := t.pend(ctx, evidence); err != nil {
-			return err
-		}
-		return t.exec(ctx, `INSERT INTO approvals (`+approvalColumns+`) VALUES (`+marks(12)+`)`,
-			a.ID, a.Call[:], a.Principal, a.Tool, a.Item, stamp(a.Since), stamp(a.Until), a.By, "", "", 0, "")
-	})
-	return errors.Join(err, refused)
+	return approvals.add(ctx, s, a.Since, most, func(t *tx) error { return t.pend(ctx, evidence) },
+		a.ID, a.Call[:], a.Principal, a.Tool, a.Item, stamp(a.Since), stamp(a.Until), a.By, "", "", 0, "")
 }
 
 // UseApproval implements hold.ApprovalStore.
 func (s *Store) UseApproval(ctx context.Context, call hold.Digest, now time.Time) (a hold.Approval, err error) {
-	const where = ` FROM approvals WHERE call = ? AND revoked = '' AND until > ? ORDER BY until DESC, id LIMIT 1`
-	found := false
-	scan := func(r *sql.Rows) (err error) {
-		a, err = scanApproval(r)
-		found = true
-		return err
-	}
+	query := `SELECT ` + approvals.columns + ` FROM approvals WHERE call = ? AND revoked = '' AND until > ? ORDER BY until DESC, id LIMIT 1`
 	// Most calls have none, and a query alone writes nothing.
-	if err := s.query(ctx, scan, `SELECT `+approvalColumns+where, call[:], stamp(now)); err != nil {
+	a, found, err := one(ctx, s, approvals.scan, query, call[:], stamp(now))
+	if err != nil {
 		return a, s.fail(ctx, "find approval", err)
 	}
-	if !found {
-		return a, hold.ErrNotFound
+	if found {
+		err = s.update(ctx, "use approval", func(t *tx) (err error) {
+			if a, found, err = one(ctx, t, approvals.scan, query, call[:], stamp(now)); err != nil || !found {
+				return err
+			}
+			return t.exec(ctx, `UPDATE approvals SET uses = uses + 1, used = ? WHERE id = ?`, stamp(now), a.ID)
+		})
 	}
-	err = s.update(ctx, "use approval", func(t *tx) error {
-		found = false
-		if err := t.query(ctx, scan, `SELECT `+approvalColumns+where, call[:], stamp(now)); err != nil || !found {
-			return err
-		}
-		return t.exec(ctx, `UPDATE approvals SET uses = uses + 1, used = ? WHERE id = ?`, stamp(now), a.ID)
-	})
 	if err == nil && !found {
 		err = hold.ErrNotFound
 	}
@@ -85,60 +51,19 @@ func (s *Store) UseApproval(ctx context.Context, call hold.Digest, now time.Time
 
 // ListApprovals implements hold.ApprovalStore.
 func (s *Store) ListApprovals(ctx context.Context, now time.Time, all bool) ([]hold.Approval, error) {
-	out := []hold.Approval{}
-	scan := func(r *sql.Rows) error {
-		a, err := scanApproval(r)
-		out = append(out, a)
-		return err
-	}
-	var err error
-	if all {
-		err = s.query(ctx, scan, `SELECT `+approvalColumns+` FROM approvals ORDER BY since DESC, id LIMIT 10000`)
-	} else {
-		err = s.query(ctx, scan, `SELECT `+approvalColumns+` FROM approvals WHERE revoked = '' AND until > ? ORDER BY since DESC, id LIMIT 10000`, stamp(now))
-	}
-	return out, s.fail(ctx, "list approvals", err)
+	return approvals.list(ctx, s, now, all)
 }
 
 // GetApproval implements hold.ApprovalStore.
-func (s *Store) GetApproval(ctx context.Context, id string) (a hold.Approval, err error) {
-	found := false
-	err = s.query(ctx, func(r *sql.Rows) (err error) {
-		a, err = scanApproval(r)
-		found = true
-		return err
-	}, `SELECT `+approvalColumns+` FROM approvals WHERE id = ?`, id)
-	if err == nil && !found {
-		return a, hold.ErrNotFound
-	}
-	return a, s.fail(ctx, "get approval", err)
+func (s *Store) GetApproval(ctx context.Context, id string) (hold.Approval, error) {
+	return approvals.get(ctx, s, id)
 }
 
 // RevokeApproval implements hold.ApprovalStore.
 func (s *Store) RevokeApproval(ctx context.Context, id, by string, now time.Time, evidence []byte) error {
-	var refused error
-	err := s.update(ctx, "revoke approval", func(t *tx) error {
-		refused = hold.ErrNotFound
-		err := t.query(ctx, func(r *sql.Rows) error {
-			a, err := scanApproval(r)
-			refused = nil
-			switch {
-			case !a.Revoked.IsZero():
-				refused = &hold.DecidedError{What: "approval", State: "revoked", At: a.Revoked, By: a.Revoker}
-			case !now.Before(a.Until):
-				refused = &hold.DecidedError{What: "approval", State: string(hold.Expired), At: a.Until}
-			}
-			return err
-		}, `SELECT `+approvalColumns+` FROM approvals WHERE id = ?`, id)
-		if err != nil || refused != nil {
-			return err
-		}
-		if err := t.pend(ctx, evidence); err != nil {
-			return err
-		}
-		return t.exec(ctx, `UPDATE approvals SET revoked = ?, revoker = ? WHERE id = ?`, stamp(now), by, id)
+	return approvals.change(ctx, s, id, now, func(t *tx, _ *hold.Approval) error {
+		return errors.Join(t.pend(ctx, evidence), t.exec(ctx, `UPDATE approvals SET revoked = ?, revoker = ? WHERE id = ?`, stamp(now), by, id))
 	})
-	return errors.Join(err, refused)
 }
 
 // SweepApprovals implements hold.ApprovalStore.

@@ -20,13 +20,13 @@ type Deciding struct {
 
 // Deciding reads the rows as they are now.
 func (l *Ledger) Deciding(ctx context.Context) (d Deciding, err error) {
-	if d.Approvals, err = rowsOf(ctx, l.s, &d, "approval", "call", approvalColumns, scanApproval, func(a *hold.Approval) string { return a.ID }); err != nil {
+	if d.Approvals, err = rowsOf(ctx, l.s, &d, approvals, "call", func(a *hold.Approval) string { return a.ID }); err != nil {
 		return d, err
 	}
-	if d.Exceptions, err = rowsOf(ctx, l.s, &d, "exception", "digest", exceptionColumns, scanException, func(e *hold.Exception) string { return e.ID }); err != nil {
+	if d.Exceptions, err = rowsOf(ctx, l.s, &d, exceptions, "digest", func(e *hold.Exception) string { return e.ID }); err != nil {
 		return d, err
 	}
-	if d.Blocks, err = rowsOf(ctx, l.s, &d, "block", "text", blockColumns, scanBlock, func(b *hold.Block) string { return b.ID }); err != nil {
+	if d.Blocks, err = rowsOf(ctx, l.s, &d, blocks, "text", func(b *hold.Block) string { return b.ID }); err != nil {
 		return d, err
 	}
 	d.Pins = map[string][]byte{}
@@ -40,25 +40,25 @@ func (l *Ledger) Deciding(ctx context.Context) (d Deciding, err error) {
 	return d, l.s.fail(ctx, "read the rows that decide", err)
 }
 
-// rowsOf reads the table of a kind of row, whose name it has in the plural. digest is a column of 32 bytes.
-func rowsOf[T any](ctx context.Context, s *Store, d *Deciding, kind, digest, columns string, scan func(*sql.Rows) (T, error), id func(*T) string) (out []T, err error) {
+// rowsOf reads a table. digest is a column of 32 bytes.
+func rowsOf[T any](ctx context.Context, s *Store, d *Deciding, of timed[T], digest string, id func(*T) string) (out []T, err error) {
 	odd := map[string]bool{}
 	if err := s.query(ctx, func(r *sql.Rows) error {
 		var id string
 		err := r.Scan(&id)
 		odd[id] = true
 		return err
-	}, `SELECT id FROM `+kind+`s WHERE length(`+digest+`) <> 32`); err != nil {
+	}, `SELECT id FROM `+of.name+`s WHERE length(`+digest+`) <> 32`); err != nil {
 		return nil, s.fail(ctx, "read the rows that decide", err)
 	}
 	err = s.query(ctx, func(r *sql.Rows) error {
-		row, err := scan(r)
+		row, err := of.scan(r)
 		if err != nil || !hold.ValidID(id(&row)) || odd[id(&row)] {
-			d.Unread = append(d.Unread, kind+" "+writerName(id(&row)))
+			d.Unread = append(d.Unread, of.name+" "+writerName(id(&row)))
 			return nil
 		}
 		out = append(out, row)
 		return nil
-	}, `SELECT `+columns+` FROM `+kind+`s ORDER BY id`)
+	}, `SELECT `+of.columns+` FROM `+of.name+`s ORDER BY id`)
 	return out, s.fail(ctx, "read the rows that decide", err)
 }

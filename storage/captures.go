@@ -30,16 +30,9 @@ func (s *Store) PutCaptures(ctx context.Context, rows []captures.Row) error {
 // GetCapture implements captures.Store.
 func (s *Store) GetCapture(ctx context.Context, id string, now time.Time) (captures.Row, error) {
 	out, found := captures.Row{ID: id}, false
-	err := s.query(ctx, func(r *sql.Rows) (err error) {
-		var at, until string
+	err := s.query(ctx, func(r *sql.Rows) error {
 		found = true
-		if err = r.Scan(&at, &until, &out.Sealed); err != nil {
-			return err
-		}
-		if out.At, err = parseStamp(at); err == nil {
-			out.Until, err = parseStamp(until)
-		}
-		return err
+		return r.Scan(stampIn{&out.At}, stampIn{&out.Until}, &out.Sealed)
 	}, `SELECT at, until, sealed FROM captures WHERE id = ? AND until > ?`, id, stamp(now))
 	if err == nil && !found {
 		return out, captures.ErrNotKept

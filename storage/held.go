@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/record/hold"
-	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 var _ hold.Store = (*Store)(nil)
@@ -23,26 +22,17 @@ const destroyed = `body = NULL, question = NULL, hidden = ''`
 // scanHeld reads heldColumns, and after them the columns for extra.
 func scanHeld(r *sql.Rows, now time.Time, extra ...any) (hold.Item, error) {
 	var it hold.Item
-	var call, digest []byte
-	var code, state, at, until, decided, found, proposed string
-	err := r.Scan(append([]any{&it.ID, &it.Server, &it.Tool, &it.Principal, &it.Rule, &code, &call, &digest, &it.Bytes,
-		&at, &until, &state, &decided, &it.By, &found, &it.Hidden, &it.People, &proposed, &it.Proposer}, extra...)...)
+	var found string
+	err := r.Scan(append([]any{&it.ID, &it.Server, &it.Tool, &it.Principal, &it.Rule, &it.Code, bytesIn(it.Call[:]), bytesIn(it.Digest[:]), &it.Bytes,
+		stampIn{&it.Held}, stampIn{&it.Until}, &it.State, stampIn{&it.Decided}, &it.By, &found, &it.Hidden, &it.People, stampIn{&it.Proposed}, &it.Proposer}, extra...)...)
 	if err != nil {
 		return it, err
 	}
-	it.Code, it.State = finding.Code(code), hold.State(state)
-	copy(it.Call[:], call)
-	copy(it.Digest[:], digest)
-	var errs [4]error
-	it.Held, errs[0] = parseStamp(at)
-	it.Until, errs[1] = parseStamp(until)
-	it.Decided, errs[2] = parseStamp(decided)
-	it.Proposed, errs[3] = parseStamp(proposed)
 	_ = json.Unmarshal([]byte(found), &it.Found) // what another process has damaged is as if nothing was found
 	if (it.State == hold.Held || it.State == hold.Released) && !now.Before(it.Until) {
 		it.State, it.Hidden = hold.Expired, ""
 	}
-	return it, errors.Join(errs[:]...)
+	return it, nil
 }
 
 // AddHeld implements hold.Store.

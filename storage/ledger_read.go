@@ -238,12 +238,7 @@ func (l *Ledger) About(ctx context.Context, of ledger.ID, server string, since t
 }
 
 func (l *Ledger) one(ctx context.Context, query string, arg any) (e sequence.Entry, err error) {
-	found := false
-	err = l.s.query(ctx, func(r *sql.Rows) (err error) {
-		found = true
-		e, err = scanEntry(r)
-		return err
-	}, query, arg)
+	e, found, err := one(ctx, l.s, scanEntry, query, arg)
 	if err == nil && !found {
 		return e, ledger.ErrNotFound
 	}

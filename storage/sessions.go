@@ -5,7 +5,6 @@ package storage
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/mcp/session"
@@ -16,30 +15,19 @@ var _ session.Store = (*Store)(nil)
 const sessionColumns = `id, server, owner, fence, principal, state, ended, seen, until`
 
 func scanSession(r *sql.Rows) (s session.Record, err error) {
-	var principal []byte
 	var ended int
-	var seen, until string
-	if err := r.Scan(&s.ID, &s.Server, &s.Owner, &s.Fence, &principal, &s.State, &ended, &seen, &until); err != nil {
+	if err := r.Scan(&s.ID, &s.Server, &s.Owner, &s.Fence, bytesIn(s.Principal[:]), &s.State, &ended, stampIn{&s.Seen}, stampIn{&s.Until}); err != nil {
 		return s, err
 	}
-	copy(s.Principal[:], principal)
 	if s.Ended = ended != 0; len(s.State) == 0 {
 		s.State = nil
 	}
-	var errs [2]error
-	s.Seen, errs[0] = parseStamp(seen)
-	s.Until, errs[1] = parseStamp(until)
-	return s, errors.Join(errs[:]...)
+	return s, nil
 }
 
 // Session implements session.Store.
 func (s *Store) Session(ctx context.Context, id string) (out session.Record, err error) {
-	found := false
-	err = s.query(ctx, func(r *sql.Rows) (err error) {
-		out, err = scanSession(r)
-		found = true
-		return err
-	}, `SELECT `+sessionColumns+` FROM sessions WHERE id = ?`, id)
+	out, found, err := one(ctx, s, scanSession, `SELECT `+sessionColumns+` FROM sessions WHERE id = ?`, id)
 	if err == nil && !found {
 		return out, session.ErrNotFound
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/signin"
@@ -96,31 +95,16 @@ func scopesJSON(list []string) string {
 }
 
 func scanSignIn(r *sql.Rows) (x signin.Session, err error) {
-	var id, source []byte
-	var scopes, how, began, seen, until, ends string
-	if err := r.Scan(&id, &x.Name, &x.Person, &scopes, &how, &source, &began, &seen, &until, &ends); err != nil {
+	var scopes string
+	if err := r.Scan(bytesIn(x.ID[:]), &x.Name, &x.Person, &scopes, &x.How, bytesIn(x.Source[:]), stampIn{&x.Began}, stampIn{&x.Seen}, stampIn{&x.Until}, stampIn{&x.Ends}); err != nil {
 		return x, err
 	}
-	copy(x.ID[:], id)
-	copy(x.Source[:], source)
-	x.How = signin.How(how)
-	var errs [5]error
-	errs[4] = json.Unmarshal([]byte(scopes), &x.Scopes)
-	x.Began, errs[0] = parseStamp(began)
-	x.Seen, errs[1] = parseStamp(seen)
-	x.Until, errs[2] = parseStamp(until)
-	x.Ends, errs[3] = parseStamp(ends)
-	return x, errors.Join(errs[:]...)
+	return x, json.Unmarshal([]byte(scopes), &x.Scopes)
 }
 
 // SignIn implements signin.Store.
 func (s *Store) SignIn(ctx context.Context, id signin.ID) (x signin.Session, err error) {
-	found := false
-	err = s.query(ctx, func(r *sql.Rows) (err error) {
-		x, err = scanSignIn(r)
-		found = true
-		return err
-	}, `SELECT `+signInColumns+` FROM signins WHERE id = ?`, id[:])
+	x, found, err := one(ctx, s, scanSignIn, `SELECT `+signInColumns+` FROM signins WHERE id = ?`, id[:])
 	if err == nil && !found {
 		return x, signin.ErrNone
 	}

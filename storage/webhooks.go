@@ -5,7 +5,6 @@ package storage
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
@@ -87,16 +86,8 @@ func (t *tx) tellPin(ctx context.Context, server string, before, after []byte) e
 const messageColumns = `id, receiver, event, at, due, tries, failure, given_up`
 
 func scanMessage(r *sql.Rows, extra ...any) (m webhook.Message, err error) {
-	var kind, at, due, failure, givenUp string
-	if err := r.Scan(append([]any{&m.ID, &m.Receiver, &kind, &at, &due, &m.Tries, &failure, &givenUp}, extra...)...); err != nil {
-		return m, err
-	}
-	m.Type, m.Failure = webhook.Type(kind), webhook.Failure(failure)
-	var errs [3]error
-	m.At, errs[0] = parseStamp(at)
-	m.Next, errs[1] = parseStamp(due)
-	m.GivenUp, errs[2] = parseStamp(givenUp)
-	return m, errors.Join(errs[:]...)
+	err = r.Scan(append([]any{&m.ID, &m.Receiver, &m.Type, stampIn{&m.At}, stampIn{&m.Next}, &m.Tries, &m.Failure, stampIn{&m.GivenUp}}, extra...)...)
+	return m, err
 }
 
 // messages is update without the lock of the store: each statement is whole in itself.

@@ -11,31 +11,28 @@ import (
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
-// WithQueue calls do with the queue of held results. What do decides goes into the log, where
-// there is one.
-func (d Database) WithQueue(do func(context.Context, *hold.Queue) error) error {
-	return d.With(func(ctx context.Context, s *storage.Store, kept *Records) error {
-		var o hold.Options
-		if kept != nil {
-			o.Evidence = kept.Held
-		}
-		return do(ctx, hold.New(s, o))
-	})
+// A Review is what a reviewer decides with.
+type Review struct {
+	Queue      *hold.Queue
+	Approvals  *hold.Approvals
+	Exceptions *hold.Exceptions
+	Blocks     *hold.Blocks
+	Captures   captures.Store
 }
 
-// WithReview calls do with the queue of held results, and with what opens what is kept beside them: the
-// captures of the store and the keys of the installation.
-func (d Database) WithReview(do func(context.Context, *hold.Queue, captures.Store, *capture.Sealer) error) error {
+// WithReview calls do with what the database holds for reviewers. What do decides goes into the log, where there is one.
+func (d Database) WithReview(do func(context.Context, *Review) error) error {
 	return d.With(func(ctx context.Context, s *storage.Store, kept *Records) error {
-		var o hold.Options
+		var (
+			items      hold.Options
+			approvals  hold.ApprovalOptions
+			exceptions hold.ExceptionOptions
+			blocks     hold.BlockOptions
+		)
 		if kept != nil {
-			o.Evidence = kept.Held
+			items.Evidence, approvals.Evidence, exceptions.Evidence, blocks.Evidence = kept.Held, kept.Approval, kept.Exception, kept.Block
 		}
-		by, err := Opener()
-		if err != nil {
-			return err
-		}
-		return do(ctx, hold.New(s, o), s, by)
+		return do(ctx, &Review{hold.New(s, items), hold.NewApprovals(s, approvals), hold.NewExceptions(s, exceptions), hold.NewBlocks(s, blocks), s})
 	})
 }
 
@@ -50,42 +47,4 @@ func Opener() (*capture.Sealer, error) {
 		return nil, err
 	}
 	return &capture.Sealer{Keys: ring}, nil
-}
-
-// WithBlocks calls do with the blocked sources. What do decides goes into the log, where there
-// is one.
-func (d Database) WithBlocks(do func(context.Context, *hold.Blocks) error) error {
-	return d.With(func(ctx context.Context, s *storage.Store, kept *Records) error {
-		var o hold.BlockOptions
-		if kept != nil {
-			o.Evidence = kept.Block
-		}
-		return do(ctx, hold.NewBlocks(s, o))
-	})
-}
-
-// WithExceptions calls do with the exceptions that reviewers grant, and with the queue of the same store. What
-// do decides goes into the log, where there is one.
-func (d Database) WithExceptions(do func(context.Context, *hold.Exceptions, *hold.Queue) error) error {
-	return d.With(func(ctx context.Context, s *storage.Store, kept *Records) error {
-		var o hold.ExceptionOptions
-		var q hold.Options
-		if kept != nil {
-			o.Evidence, q.Evidence = kept.Exception, kept.Held
-		}
-		return do(ctx, hold.NewExceptions(s, o), hold.New(s, q))
-	})
-}
-
-// WithApprovals calls do with the approvals of calls, and with the queue of the same store. What
-// do decides goes into the log, where there is one.
-func (d Database) WithApprovals(do func(context.Context, *hold.Approvals, *hold.Queue) error) error {
-	return d.With(func(ctx context.Context, s *storage.Store, kept *Records) error {
-		var o hold.ApprovalOptions
-		var q hold.Options
-		if kept != nil {
-			o.Evidence, q.Evidence = kept.Approval, kept.Held
-		}
-		return do(ctx, hold.NewApprovals(s, o), hold.New(s, q))
-	})
 }

@@ -172,12 +172,12 @@ func TestStoreWords(t *testing.T) {
 	}
 }
 
-// TestWithQueue: what is decided about held results and blocked sources is recorded where the
+// TestWithReview: what is decided about held results and blocked sources is recorded where the
 // store has a log, and is done where it has none.
-func TestWithQueue(t *testing.T) {
+func TestWithReview(t *testing.T) {
 	t.Setenv("PELLUCID_STATE", t.TempDir())
 	var d Database
-	if err := d.WithQueue(func(context.Context, *hold.Queue) error { return nil }); !errors.Is(err, ErrNoStore) {
+	if err := d.WithReview(func(context.Context, *Review) error { return nil }); !errors.Is(err, ErrNoStore) {
 		t.Errorf("without a store: %v", err)
 	}
 	dir, err := Open()
@@ -191,15 +191,15 @@ func TestWithQueue(t *testing.T) {
 	defer s.Close()
 	decide := func(n byte) (id string) {
 		id = strings.Repeat(string('a'+rune(n)), 32)
-		err := d.WithQueue(func(ctx context.Context, q *hold.Queue) error {
+		err := d.WithReview(func(ctx context.Context, r *Review) error {
 			it := hold.Item{ID: id, Server: "files", Rule: "finding", Code: finding.HiddenTag, Call: hold.Digest{n}, Body: []byte(`{}`)}
-			return errors.Join(q.Hold(ctx, it), q.Deny(ctx, id, "ann"))
+			return errors.Join(r.Queue.Hold(ctx, it), r.Queue.Deny(ctx, id, "ann"))
 		})
 		if err != nil {
 			t.Error(err)
 		}
-		err = d.WithBlocks(func(ctx context.Context, bs *hold.Blocks) error {
-			return bs.Add(ctx, hold.Block{ID: id, Server: string('a' + rune(n)), Evidence: id, Severity: 900})
+		err = d.WithReview(func(ctx context.Context, r *Review) error {
+			return r.Blocks.Add(ctx, hold.Block{ID: id, Server: string('a' + rune(n)), Evidence: id, Severity: 900})
 		})
 		if err != nil {
 			t.Error(err)

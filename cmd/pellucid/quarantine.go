@@ -107,11 +107,11 @@ func (c *quarantineListCmd) Validate() error {
 func (c *quarantineListCmd) Run(e *env) error {
 	switch c.Of {
 	case "exceptions":
-		return c.exceptions(e)
+		return listEnding(c, e, func(r *install.Review) lister[hold.Exception] { return r.Exceptions.List }, review.NewException, review.WriteExceptions, "No exception is granted.")
 	case "approvals":
-		return c.approvals(e)
+		return listEnding(c, e, func(r *install.Review) lister[hold.Approval] { return r.Approvals.List }, review.NewApproval, review.WriteApprovals, "No call is approved.")
 	case "blocks":
-		return c.blocks(e)
+		return listEnding(c, e, func(r *install.Review) lister[hold.Block] { return r.Blocks.List }, review.NewBlock, review.WriteBlocks, "No source is blocked.")
 	}
 	f, err := c.filter()
 	if err != nil {
@@ -128,15 +128,15 @@ func (c *quarantineListCmd) Run(e *env) error {
 		}
 	}
 	more := ""
-	err = c.DB.WithQueue(func(ctx context.Context, q *hold.Queue) (err error) {
-		full, err := q.Full(ctx)
+	err = c.DB.WithReview(func(ctx context.Context, r *install.Review) (err error) {
+		full, err := r.Queue.Full(ctx)
 		for _, t := range full {
 			fmt.Fprintf(e.Stderr, "pellucid: %s.\n", t)
 		}
 		if err != nil {
 			return err
 		}
-		items, more, err = q.Pages(ctx, f)
+		items, more, err = r.Queue.Pages(ctx, f)
 		if errors.Is(err, hold.ErrNotFound) {
 			return errors.New("quarantine: the item of --after is no longer kept: begin with the first page")
 		}
@@ -231,11 +231,11 @@ func (c *decideFlags) Validate() error {
 }
 
 func (c *reviewerFlags) decide(e *env, id string, do func(*hold.Queue, context.Context, string, string) error, say func(w io.Writer, it *hold.Item)) error {
-	return unknown(c.DB.WithQueue(func(ctx context.Context, q *hold.Queue) error {
-		if err := do(q, ctx, id, c.who(e)); err != nil {
+	return unknown(c.DB.WithReview(func(ctx context.Context, r *install.Review) error {
+		if err := do(r.Queue, ctx, id, c.who(e)); err != nil {
 			return err
 		}
-		return c.tell(ctx, e, q, id, say)
+		return c.tell(ctx, e, r.Queue, id, say)
 	}))
 }
 
@@ -322,14 +322,23 @@ func saidReleased(w io.Writer, it *hold.Item) {
 	fmt.Fprintf(w, "Released. The next call of %s with the same arguments "+then, review.Source(it), terminal.Minute(it.Until))
 }
 
+// approvalTime reads how long an approval lasts: "30d", "12h", "90m".
+func approvalTime(s string) (time.Duration, error) {
+	d, err := terminal.Age(s)
+	if err != nil || d < time.Minute || d > hold.MaxApproval {
+		return 0, errors.New("--remember: want a time from 1m to 365d, such as 30d or 12h")
+	}
+	return d, nil
+}
+
 // remembered releases the item, and approves its calls then: who may not release it approves nothing.
 func (c *quarantineReleaseCmd) remembered(e *env) error {
 	keep, err := approvalTime(c.Remember)
 	if err != nil {
 		return err
 	}
-	return unknown(c.DB.WithApprovals(func(ctx context.Context, as *hold.Approvals, q *hold.Queue) error {
-		it, err := q.Get(ctx, c.ID)
+	return unknown(c.DB.WithReview(func(ctx context.Context, r *install.Review) error {
+		it, err := r.Queue.Get(ctx, c.ID)
 		if err != nil {
 			return err
 		}
@@ -337,14 +346,14 @@ func (c *quarantineReleaseCmd) remembered(e *env) error {
 		if err != nil {
 			return err
 		}
-		list, err := as.ReleaseAndRemember(ctx, q, &it, opened, c.who(e), keep)
+		list, err := r.Approvals.ReleaseAndRemember(ctx, r.Queue, &it, opened, c.who(e), keep)
 		for _, a := range list {
 			fmt.Fprintf(e.Stderr, "Approved until %s: %s. pellucid quarantine revoke %s ends it.\n", terminal.Minute(a.Until), review.NewApproval(&a).Tool, a.ID)
 		}
 		if err != nil {
 			return err
 		}
-		return c.tell(ctx, e, q, c.ID, saidReleased)
+		return c.tell(ctx, e, r.Queue, c.ID, saidReleased)
 	}))
 }
 
@@ -432,14 +441,18 @@ denied, or has expired. Of a call that was not held, the texts are shown that ca
 }
 
 func (c *quarantineShowCmd) Run(e *env) error {
-	return unknown(c.DB.WithReview(func(ctx context.Context, q *hold.Queue, kept captures.Store, by *capture.Sealer) error {
+	return unknown(c.DB.WithReview(func(ctx context.Context, r *install.Review) error {
+		by, err := install.Opener()
+		if err != nil {
+			return err
+		}
 		identities, err := c.identities(e)
 		if err != nil {
 			return err
 		}
-		it, err := q.Get(ctx, c.ID)
+		it, err := r.Queue.Get(ctx, c.ID)
 		if errors.Is(err, hold.ErrNotFound) {
-			return c.captured(ctx, e, kept, by, identities)
+			return c.captured(ctx, e, r.Captures, by, identities)
 		}
 		if err != nil {
 			return err

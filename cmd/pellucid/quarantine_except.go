@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/review"
@@ -78,11 +79,11 @@ func (c *quarantineExceptCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	return unknown(c.DB.WithExceptions(func(ctx context.Context, es *hold.Exceptions, q *hold.Queue) error {
+	return unknown(c.DB.WithReview(func(ctx context.Context, r *install.Review) error {
 		x := hold.Exception{Server: c.Server, Tool: c.Tool, Code: finding.Code(c.Code), Why: c.Why, By: c.who(e)}
 		two := false
 		if c.ItemArg != "" {
-			it, err := q.Get(ctx, c.ItemArg)
+			it, err := r.Queue.Get(ctx, c.ItemArg)
 			if err != nil {
 				return err
 			}
@@ -93,7 +94,7 @@ func (c *quarantineExceptCmd) Run(e *env) error {
 				x.Digest = it.Digest
 			}
 		}
-		seen, err := q.Foresee(ctx, x)
+		seen, err := r.Queue.Foresee(ctx, x)
 		if err != nil {
 			return err
 		}
@@ -111,7 +112,7 @@ func (c *quarantineExceptCmd) Run(e *env) error {
 				return err
 			}
 		}
-		if x, err = es.Grant(ctx, x, keep, two || seen.Two); err != nil {
+		if x, err = r.Exceptions.Grant(ctx, x, keep, two || seen.Two); err != nil {
 			return err
 		}
 		if c.JSON {
@@ -145,8 +146,8 @@ func foreseen(x *hold.Exception, f *hold.Foreseen) string {
 
 // confirm puts in force what another person has proposed.
 func (c *quarantineExceptCmd) confirm(e *env) error {
-	return c.DB.WithExceptions(func(ctx context.Context, es *hold.Exceptions, _ *hold.Queue) error {
-		x, err := es.Confirm(ctx, c.Confirm, c.who(e))
+	return c.DB.WithReview(func(ctx context.Context, r *install.Review) error {
+		x, err := r.Exceptions.Confirm(ctx, c.Confirm, c.who(e))
 		switch {
 		case errors.Is(err, hold.ErrNotFound):
 			return errors.New("quarantine: no such exception: pellucid quarantine list --of exceptions has them")
@@ -160,24 +161,4 @@ func (c *quarantineExceptCmd) confirm(e *env) error {
 		fmt.Fprintf(e.Stdout, "Confirmed. It is in force until %s. pellucid quarantine revoke %s ends it.\n", terminal.Minute(x.Until), x.ID)
 		return nil
 	})
-}
-
-// exceptions lists those that reviewers have granted.
-func (c *quarantineListCmd) exceptions(e *env) error {
-	var list []hold.Exception
-	err := c.DB.WithExceptions(func(ctx context.Context, es *hold.Exceptions, _ *hold.Queue) (err error) {
-		list, err = es.List(ctx, c.Ended)
-		return err
-	})
-	if err := c.listed(err); err != nil {
-		return err
-	}
-	if c.JSON {
-		return terminal.WriteJSONLines(e.Stdout, list, review.NewException)
-	}
-	if len(list) == 0 {
-		fmt.Fprintln(e.Stderr, "No exception is granted.")
-		return nil
-	}
-	return review.WriteExceptions(e.Stdout, list)
 }

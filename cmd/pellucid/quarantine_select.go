@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/index"
@@ -94,11 +95,11 @@ func (s *selectFlags) decideAll(e *env, c *reviewerFlags, to hold.State) error {
 	if err != nil {
 		return err
 	}
-	return c.DB.WithQueue(func(ctx context.Context, q *hold.Queue) error {
+	return c.DB.WithReview(func(ctx context.Context, r *install.Review) error {
 		if f.AsOf.IsZero() || f.AsOf.After(time.Now()) {
 			f.AsOf = time.Now().UTC()
 		}
-		sel, shown, err := q.Show(ctx, f)
+		sel, shown, err := r.Queue.Show(ctx, f)
 		if err != nil {
 			return err
 		}
@@ -110,7 +111,7 @@ func (s *selectFlags) decideAll(e *env, c *reviewerFlags, to hold.State) error {
 		if err := s.confirm(e, to, sel.N); err != nil {
 			return err
 		}
-		done, err := q.DecideAll(ctx, shown, to, c.who(e), f)
+		done, err := r.Queue.DecideAll(ctx, shown, to, c.who(e), f)
 		out := decidedAll{f.AsOf, sel.N, done.Done, done.Proposed, done.Second, done.Sealed, done.Others}
 		if c.JSON {
 			return errors.Join(terminal.WriteJSON(e.Stdout, out), err)
@@ -163,8 +164,8 @@ func (d *decidedAll) write(w io.Writer, to hold.State) {
 func (c *quarantineListCmd) groups(e *env, f hold.Filter) error {
 	var counted hold.Counted
 	by := hold.GroupBy(c.Group)
-	err := c.DB.WithQueue(func(ctx context.Context, q *hold.Queue) (err error) {
-		counted, err = q.Groups(ctx, f, by, hold.GroupSort(c.Sort), c.Skip)
+	err := c.DB.WithReview(func(ctx context.Context, r *install.Review) (err error) {
+		counted, err = r.Queue.Groups(ctx, f, by, hold.GroupSort(c.Sort), c.Skip)
 		return err
 	})
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
-	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/review"
 	"github.com/pellucid-mcp/pellucid/record/webhook"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -53,14 +52,7 @@ func (c *webhooksCmd) Run(e *env) error {
 	if err := c.listed(err); err != nil {
 		return err
 	}
-	if c.JSON {
-		return terminal.WriteJSONLines(e.Stdout, list, review.NewMessage)
-	}
-	if len(list) == 0 {
-		fmt.Fprintln(e.Stderr, "No message waits, and none was given up.")
-		return nil
-	}
-	return review.WriteMessages(e.Stdout, list)
+	return printRows(e, c.JSON, list, review.NewMessage, review.WriteMessages, "No message waits, and none was given up.")
 }
 
 // test sends a message to a receiver.

@@ -115,11 +115,11 @@ var others = []struct {
 	departures []string
 }{
 	{"MCP response sanitisation", responses, []string{
-		"`mcp` removes control tokens, `[INST]`, `<s>`, `</s>` and the role markers of templates (`### Instruction:`, `USER:` in capitals) wherever they stand. The default, `faithful`, defuses a token that is spelled plainly: look-alikes that no tokenizer reads stand for its delimiters (`<|im_start|>` becomes `⟨|im_start|⟩`), and what is written back is restored. Source code, documentation and the files of tokenizers spell tokens: of 12,303 files of 12 packages 256 lost 3,173 tokens, and an agent that edited them wrote the loss back. A token in character references (`&lt;think&gt;`) stays and is noted, since no tokenizer reads it; nor one in visible look-alikes without bars; another disguise is removed under both. `control_tokens: remove` asks for the letter.",
-		"In `faithful` a spelling that honest text uses too, such as `[INST]`, `<s>` or `USER:`, counts in the sequence of its template only, and is otherwise kept and flagged. A few (`<role>`, `[ARGS]`, `<function=`) are so under `mcp` too. The tokens specification lists which spellings are ambiguous.",
+		"`mcp` removes control tokens, `[INST]`, `<s>`, `</s>` and the role markers of templates (`### Instruction:`, `USER:` in capitals) wherever they stand. The default, `faithful`, defuses a token that is spelled plainly: look-alikes that no tokenizer reads stand for its delimiters (`<|im_start|>` becomes `⟨|im_start|⟩`), and what is written back is restored. Source code and documentation spell tokens: of 12,303 files of 12 packages 256 lost 3,173 tokens, and an agent that edited them wrote the loss back. A token in character references (`&lt;think&gt;`) stays and is noted, since no tokenizer reads it; nor one in visible look-alikes without bars; another disguise is removed under both. `control_tokens: remove` asks for the letter.",
+		"In `faithful` a spelling that honest text uses too, such as `[INST]`, `<s>` or `USER:`, counts in the sequence of its template only, and is otherwise kept and flagged. The tokens specification lists them.",
 		"A token counts in the case in which tokenizers spell it, and not as an index (`calls[CALL_ID]`) or a type argument (`Promise<tool_result> r;`) of source code; what is disguised counts in any case.",
 		"NFKC is what the profile `mcp` does. Of 4,466 honest rows of the development corpora it changes the digits of 44 (`10⁶` becomes `106`), the default, `faithful`, those of none, and what was read must also match when it is edited. Tokens, role markers and classifiers look at the text in NFKC and without hidden characters under both.",
-		"`faithful` keeps the hidden characters that an emoji or a language needs, U+200B and U+200C among them, up to a limit for each item. The scrub specification, 3.6.1, lists them.",
+		"`faithful` keeps the hidden characters that an emoji or a language needs, up to a limit for each item (scrub, 3.6.1).",
 		"A result without the structuredContent that its schema promises is flagged; `validate: strict` withholds it.",
 		"A schema that cannot be compiled or afforded is neither valid nor invalid; the operator decides.",
 	}},
@@ -149,7 +149,7 @@ var departures = []departure{
 	{"3", "no encoded payloads", "runs of 24 or more characters of base64, base32 or hex that decode to text, 8 or more percent or \\u escapes that do, data: URIs", "hashes, keys and sequences are encoded too, and are what evidence is made of"},
 	{"3", "fields are type-checked", "as they are, in NFKC, and in NFKC without hidden characters", "a later reader may see any of the three"},
 	{"3", "HTML tags", "complete tags with the name of an HTML, SVG or MathML element, comments and declarations are refused; any other tag is stripped by 4.6", "a < b and c > d is prose"},
-	{"3", "verdict: VERIFIED, SUPPORTED, DISPUTED, FALSE, \u2026", "also QUALIFIED and UNVERIFIED, and what a registry file adds", "RFC-FACTCHECK has them; the list of the RFC is open"},
+	{"3", "verdict: VERIFIED, SUPPORTED, DISPUTED, FALSE, \u2026", "also QUALIFIED and UNVERIFIED, and what a registry file adds; VERIFIED and SUPPORTED are one side", "RFC-FACTCHECK has them; the list of the RFC is open"},
 	{"3", "claim_hash: bytes32", "also spelled sha256: and 64 hex digits", "RFC-FACTCHECK spells it so; it is recomputed either way"},
 	{"3", "mistyped attestations are rejected", "dangerously_ingest_untyped lets old records through to 4.6; sanitation_version is then none", "a federation may have to serve what it holds already"},
 	{"4", "the pipeline runs once", "the same order again until nothing changes", "e, U+200B, U+0301 is not in NFKC after one run, and <<b>script> is not free of tags"},

@@ -73,9 +73,7 @@ type Approvals struct {
 // NewApprovals makes Approvals.
 func NewApprovals(s ApprovalStore, o ApprovalOptions) *Approvals {
 	usual(&o.remember, Remembered)
-	if o.Most <= 0 {
-		o.Most = 10_000
-	}
+	usual(&o.Most, 10_000)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -104,7 +102,7 @@ func (as *Approvals) Remember(ctx context.Context, it *Item, body []byte, by str
 	}
 	for _, c := range calls {
 		a := Approval{ID: NewID(), Call: c.call, Principal: it.Principal, Tool: c.tool, Item: it.ID, Since: now, Until: now.Add(keep), By: by}
-		evidence, err := as.evidence(a)
+		evidence, err := recordOf(as.o.Evidence, a)
 		if err == nil {
 			err = as.store.AddApproval(ctx, a, as.o.Most, evidence)
 		}
@@ -196,7 +194,7 @@ func (as *Approvals) Revoke(ctx context.Context, id, by string) error {
 		return err
 	}
 	a.Revoked, a.Revoker = as.o.Now().UTC(), by
-	evidence, err := as.evidence(a)
+	evidence, err := recordOf(as.o.Evidence, a)
 	if err != nil {
 		return err
 	}
@@ -211,11 +209,4 @@ func (as *Approvals) Get(ctx context.Context, id string) (Approval, error) {
 // List returns the Approvals in force, or all that are known, the newest first.
 func (as *Approvals) List(ctx context.Context, all bool) ([]Approval, error) {
 	return as.store.ListApprovals(ctx, as.o.Now(), all)
-}
-
-func (as *Approvals) evidence(a Approval) ([]byte, error) {
-	if as.o.Evidence == nil {
-		return nil, nil
-	}
-	return as.o.Evidence(a)
 }

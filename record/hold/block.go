@@ -91,9 +91,7 @@ func NewBlocks(s BlockStore, o BlockOptions) *Blocks {
 	usual(&o.remember, Remembered)
 	usual(&o.recheck, time.Second)
 	usual(&o.wait, time.Second)
-	if o.Most <= 0 {
-		o.Most = 10_000
-	}
+	usual(&o.Most, 10_000)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -108,7 +106,7 @@ func (bs *Blocks) Add(ctx context.Context, b Block) error {
 	if err := bs.store.SweepBlocks(ctx, b.Since.Add(-bs.o.remember)); err != nil {
 		return err
 	}
-	evidence, err := bs.evidence(b)
+	evidence, err := recordOf(bs.o.Evidence, b)
 	if err == nil {
 		err = bs.store.AddBlock(ctx, b, bs.o.Most, evidence)
 	}
@@ -126,19 +124,12 @@ func (bs *Blocks) Lift(ctx context.Context, id, by string) error {
 		return err
 	}
 	b.Lifted, b.By = bs.o.Now().UTC(), by
-	evidence, err := bs.evidence(b)
+	evidence, err := recordOf(bs.o.Evidence, b)
 	if err == nil {
 		err = bs.store.LiftBlock(ctx, id, by, b.Lifted, evidence)
 	}
 	bs.Forget()
 	return err
-}
-
-func (bs *Blocks) evidence(b Block) ([]byte, error) {
-	if bs.o.Evidence == nil {
-		return nil, nil
-	}
-	return bs.o.Evidence(b)
 }
 
 // Get returns a Block.

@@ -103,9 +103,7 @@ func NewExceptions(s ExceptionStore, o ExceptionOptions) *Exceptions {
 	usual(&o.remember, Remembered)
 	usual(&o.recheck, time.Second)
 	usual(&o.wait, time.Second)
-	if o.Most <= 0 {
-		o.Most = 1000
-	}
+	usual(&o.Most, 1000)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -151,7 +149,7 @@ func (es *Exceptions) Grant(ctx context.Context, e Exception, keep time.Duration
 	if err := es.Sweep(ctx); err != nil {
 		return e, err
 	}
-	evidence, err := es.evidence(e)
+	evidence, err := recordOf(es.o.Evidence, e)
 	if err == nil {
 		err = es.store.AddException(ctx, e, es.o.Most, evidence)
 	}
@@ -168,7 +166,7 @@ func (es *Exceptions) Confirm(ctx context.Context, id, by string) (e Exception, 
 	if e.Second = by; e.Proposed() {
 		e.Until, e.Keep = now.Add(e.Keep), 0
 	}
-	evidence, err := es.evidence(e)
+	evidence, err := recordOf(es.o.Evidence, e)
 	if err == nil {
 		err = es.store.ConfirmException(ctx, id, by, now, evidence)
 	}
@@ -188,19 +186,12 @@ func (es *Exceptions) Revoke(ctx context.Context, id, by string) error {
 		return err
 	}
 	e.Revoked, e.Revoker = es.o.Now().UTC(), by
-	evidence, err := es.evidence(e)
+	evidence, err := recordOf(es.o.Evidence, e)
 	if err == nil {
 		err = es.store.RevokeException(ctx, id, by, e.Revoked, evidence)
 	}
 	es.Forget()
 	return err
-}
-
-func (es *Exceptions) evidence(e Exception) ([]byte, error) {
-	if es.o.Evidence == nil {
-		return nil, nil
-	}
-	return es.o.Evidence(e)
 }
 
 // Get returns an Exception.

@@ -239,25 +239,28 @@ const Remembered = 30 * 24 * time.Hour
 func New(s Store, o Options) *Queue {
 	usual(&o.Keep, 24*time.Hour)
 	usual(&o.remember, Remembered)
-	if o.PerServer <= 0 {
-		o.PerServer = 1000
-	}
-	if o.Bytes <= 0 {
-		o.Bytes = 2 << 30
-	}
-	if o.maxBody <= 0 {
-		o.maxBody = int(o.Bytes / 64)
-	}
+	usual(&o.PerServer, 1000)
+	usual(&o.Bytes, 2<<30)
+	usual(&o.maxBody, int(o.Bytes/64))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	return &Queue{store: s, o: o}
 }
 
-func usual(d *time.Duration, v time.Duration) {
-	if *d <= 0 {
-		*d = v
+// usual gives a member its default.
+func usual[T int | int64 | time.Duration](member *T, v T) {
+	if *member <= 0 {
+		*member = v
 	}
+}
+
+// recordOf is the ledger's record of a change, where records are kept.
+func recordOf[T any](evidence func(T) ([]byte, error), changed T) ([]byte, error) {
+	if evidence == nil {
+		return nil, nil
+	}
+	return evidence(changed)
 }
 
 // Hold puts an item into the queue; Held, Until, State, Digest and Bytes are set
@@ -274,7 +277,7 @@ func (q *Queue) Hold(ctx context.Context, it Item) error {
 	if q.o.TwoPersons != nil && q.o.TwoPersons() {
 		it.People = 2
 	}
-	evidence, err := q.evidence(it)
+	evidence, err := recordOf(q.o.Evidence, it)
 	if err != nil {
 		return err
 	}
@@ -304,13 +307,6 @@ func (q *Queue) sealQuestion(it *Item) []byte {
 		return nil
 	}
 	return sealed
-}
-
-func (q *Queue) evidence(it Item) ([]byte, error) {
-	if q.o.Evidence == nil {
-		return nil, nil
-	}
-	return q.o.Evidence(it)
 }
 
 // Waits returns the id of the item that is held for the call with the same body; "" if there is none, or
@@ -385,7 +381,7 @@ func (q *Queue) decide(ctx context.Context, id string, to State, by string, body
 		if propose = to == Released && it.People > 1 && it.Proposer == ""; propose {
 			it.State = Proposed
 		}
-		if evidence, err = q.evidence(it); err != nil {
+		if evidence, err = recordOf(q.o.Evidence, it); err != nil {
 			return err
 		}
 	}
