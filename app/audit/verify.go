@@ -73,8 +73,8 @@ func Verify(ctx context.Context, l *storage.Ledger, dir *state.Dir, o Options) (
 	r.NotChecked = append(r.NotChecked, notChecked...)
 	untold, listErr := install.Killed(dir, o.Keys[0].Name())
 	if killed = slices.AppendSeq(killed, maps.Values(untold)); len(killed) > 0 {
-		r.NotChecked = append(r.NotChecked, fmt.Sprintf("the last 50 ms of each of %d killed processes, the last on %s: they recorded best-effort, and records may be missing",
-			len(killed), slices.MaxFunc(killed, time.Time.Compare).UTC().Format(time.RFC3339)))
+		r.NotChecked = append(r.NotChecked, fmt.Sprintf("the last 50 ms before %s of a process, the last on %s: best-effort records may be missing",
+			terminal.Plural(len(killed), "kill"), slices.MaxFunc(killed, time.Time.Compare).UTC().Format(time.RFC3339)))
 	}
 	return r, audit.Waiting, errors.Join(err, listErr)
 }
