@@ -16,6 +16,8 @@ import (
 	"slices"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -102,8 +104,7 @@ func (h *Host) result(ctx context.Context, o Options, event strictjson.Value) ([
 		return []byte(Nothing), nil
 	}
 	r := result{value: response, tool: h.tool(name)}
-	r.texts = r.tool.texts(response)
-	if r.isFenced(o.Key) {
+	if r.find(o.Key); !r.hasMore() {
 		return []byte(Nothing), nil
 	}
 	clean, d, err := o.Boundary.Inspect(ctx, gateway.ToolResult{Server: h.Name, Tool: name, Raw: r.asMCP()})
@@ -116,13 +117,19 @@ func (h *Host) result(ctx context.Context, o Options, event strictjson.Value) ([
 	} else {
 		changed, err = r.delivered(clean)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case bytes.Equal(changed, response.Raw()) || h.showsError && d.Verdict != gateway.Withheld && len(d.Findings) == 0:
+	}
+	_, isText := textOf(changed)
+	quiet := d.Verdict != gateway.Withheld && len(d.Findings) == 0
+	if bytes.Equal(changed, response.Raw()) || quiet && (h.showsError || h.takesText && !isText) {
 		return []byte(Nothing), nil
 	}
-	return h.changeResult(changed), nil
+	answer := h.changeResult(changed)
+	if h.hint != nil && slices.ContainsFunc(d.Findings, func(c policy.Count) bool { return c.Code == finding.ControlToken }) {
+		answer = h.hint(answer)
+	}
+	return answer, nil
 }
 
 // A result is what a tool returned.
@@ -130,37 +137,51 @@ type result struct {
 	value strictjson.Value
 	tool  tool
 	texts []strictjson.Value // in value, that a fence goes around
+	own   []bool             // of texts: it has a fence of this installation, that of a server behind wrap
 }
 
-// isFenced reports whether each text has a fence of this installation: the result is of an MCP server whose results
-// have passed the choke point.
-func (r *result) isFenced(key frame.Key) bool {
+// find finds the texts of the result.
+func (r *result) find(key frame.Key) {
 	var first frame.Origin
-	for i, v := range r.texts {
+	for _, v := range r.tool.texts(r.value) {
 		origin, _, err := key.Open(v.Text(), first)
-		if err != nil {
-			return false
-		}
-		if i == 0 {
+		if err == nil && first == (frame.Origin{}) {
 			first = origin
 		}
+		r.texts, r.own = append(r.texts, v), append(r.own, err == nil)
 	}
-	return len(r.texts) > 0
+}
+
+// hasMore reports whether the result has more than texts that have passed the choke point.
+func (r *result) hasMore() bool {
+	if !slices.Contains(r.own, true) {
+		return true
+	}
+	var rest strictjson.Edits
+	for i, v := range r.texts {
+		if r.own[i] {
+			rest.Replace(v, []byte(`""`))
+		}
+	}
+	var doc strictjson.Doc
+	return doc.Reset(rest.Apply(nil, r.value), strictjson.Limits{Bytes: MaxEvent, MendSurrogates: true}) != nil ||
+		slices.ContainsFunc(stringsIn(doc.Root(), nil), func(v strictjson.Value) bool { return v.Text() != "" })
 }
 
 // asMCP is the result of an MCP tool that says the same: each text is a block of its own, and what is left is structured.
 func (r *result) asMCP() []byte {
 	out := []byte(`{"content":[`)
 	var rest strictjson.Edits
-	for _, v := range r.texts {
+	separator := ""
+	for i, v := range r.texts {
 		if v.Text() == "" {
 			continue
 		}
-		if rest.Len() > 0 {
-			out = append(out, ',')
-		}
-		out = append(append(append(out, `{"type":"text","text":`...), v.Raw()...), '}')
 		rest.Replace(v, []byte(`""`))
+		if !r.own[i] {
+			out = append(append(append(append(out, separator...), `{"type":"text","text":`...), v.Raw()...), '}')
+			separator = ","
+		}
 	}
 	out = append(out, `],"structuredContent":{"result":`...)
 	return append(rest.Apply(out, r.value), "}}"...)
@@ -169,7 +190,8 @@ func (r *result) asMCP() []byte {
 // delivered is the tool's result with what passed the choke point in its places.
 func (r *result) delivered(clean []byte) ([]byte, error) {
 	var doc, rest strictjson.Doc
-	if doc.Reset(clean, strictjson.Limits{}) != nil || rest.Reset(doc.Root().Get("structuredContent").Get("result").Raw(), strictjson.Limits{}) != nil {
+	limits := strictjson.Limits{Bytes: 2 * MaxEvent} // fences make it longer
+	if doc.Reset(clean, limits) != nil || rest.Reset(doc.Root().Get("structuredContent").Get("result").Raw(), limits) != nil {
 		return nil, errShape
 	}
 	blocks := slices.Collect(doc.Root().Get("content").Elements())
@@ -180,6 +202,10 @@ func (r *result) delivered(clean []byte) ([]byte, error) {
 	var e strictjson.Edits
 	for i, place := range places {
 		if r.texts[i].Text() == "" {
+			continue
+		}
+		if r.own[i] {
+			e.Replace(place, r.texts[i].Raw())
 			continue
 		}
 		if len(blocks) == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// A Host is a program that runs an agent, and how it speaks to hooks: which events are answered, where texts stand in what its tools return, and the form of an answer. Measured with the versions that
-// docs/agents.md names.
+// A Host is a program that runs an agent, and how it speaks to hooks: which events are answered, where texts stand in
+// what its tools return, and the form of an answer. Measured with the versions that docs/agents.md names.
 type Host struct {
 	Name string // as the server of its tools, in frames, records and the configuration
 
@@ -18,8 +18,11 @@ type Host struct {
 	resultMember  string // of tool_response, if the result is a part of it
 	showsError    bool   // a changed result reaches the model as an error: it changes only where something was found
 
+	takesText bool // a changed result is a text, whatever it was: others than texts change only where something was found
+
 	changeInput, changeResult func(value []byte) []byte
-	tools                     map[string]tool // by name; a name that ends with * is a prefix
+	hint                      func(answer []byte) []byte // says what becomes of defused tokens
+	tools                     map[string]tool            // by name; a name that ends with * is a prefix
 }
 
 // A tool says where text stands in what a tool returns. Every string passes the choke point whether a row names it or
@@ -45,6 +48,10 @@ func HostOf(name string) (*Host, bool) {
 	return Hosts[i], true
 }
 
+// hintTokens stands beside a result of Claude Code: it looks for the old string of an edit before it runs hooks.
+const hintTokens = "pellucid: The result has look-alikes of delimiters of control tokens (U+27E6 to U+27ED, U+2982). " +
+	"In what you write the tokens are restored, but Edit finds no old_string that holds one: choose one beside it, or use Bash or Write."
+
 // ofMCP has the texts of what an MCP tool returned, as hosts hand it on: a text, blocks, or a whole result.
 var ofMCP = tool{fenced: places{"", "text", "*/text", "*/resource/text", "content/*/text", "content/*/resource/text"}}
 
@@ -52,6 +59,9 @@ var claudeCode = &Host{
 	Name: "claude-code", before: "PreToolUse", after: "PostToolUse",
 	changeInput:  within(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":`, `}}`),
 	changeResult: within(`{"hookSpecificOutput":{"hookEventName":"PostToolUse","updatedToolOutput":`, `}}`),
+	hint: func(answer []byte) []byte {
+		return append(answer[:len(answer)-len("}}")], `,"additionalContext":"`+hintTokens+`"}}`...)
+	},
 	tools: map[string]tool{
 		"Bash":         {fenced: places{"stdout", "stderr"}, unless: "isImage"},
 		"PowerShell":   {fenced: places{"stdout", "stderr"}, unless: "isImage"},
@@ -68,8 +78,9 @@ var claudeCode = &Host{
 }
 
 var codex = &Host{
-	Name: "codex", before: "PreToolUse", after: "PostToolUse",
-	changeInput:  within(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":`, `}}`),
+	Name: "codex", before: "PreToolUse", after: "PostToolUse", takesText: true,
+	// Codex takes no updatedInput without "allow". That approves nothing: a call that needs an approval still asks for it.
+	changeInput:  within(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","updatedInput":`, `}}`),
 	changeResult: asText(`{"decision":"block","reason":`, `}`),
 	tools: map[string]tool{
 		"Bash":        {fenced: places{""}},
@@ -79,7 +90,7 @@ var codex = &Host{
 }
 
 var geminiCLI = &Host{
-	Name: "gemini-cli", before: "BeforeTool", after: "AfterTool", resultMember: "llmContent", showsError: true,
+	Name: "gemini-cli", before: "BeforeTool", after: "AfterTool", resultMember: "llmContent", showsError: true, takesText: true,
 	changeInput:  within(`{"hookSpecificOutput":{"hookEventName":"BeforeTool","tool_input":`, `}}`),
 	changeResult: asText(`{"decision":"deny","reason":`, `}`),
 	tools: map[string]tool{
@@ -92,7 +103,7 @@ var geminiCLI = &Host{
 
 // openCode is told of events by its plugin (boundary/protect/opencode.js): its own form is JavaScript.
 var openCode = &Host{
-	Name: "opencode", before: "tool.execute.before", after: "tool.execute.after",
+	Name: "opencode", before: "tool.execute.before", after: "tool.execute.after", takesText: true,
 	changeInput:  within(`{"args":`, `}`),
 	changeResult: asText(`{"output":`, `}`),
 	tools: map[string]tool{
@@ -107,14 +118,53 @@ func within(before, behind string) func([]byte) []byte {
 	return func(value []byte) []byte { return slices.Concat([]byte(before), value, []byte(behind)) }
 }
 
-// asText is within for a host that takes a text only: any other value becomes its JSON.
+// asText is within for a host that takes a text only. Of blocks that are all text it is that; another value becomes its
+// JSON.
 func asText(before, behind string) func([]byte) []byte {
 	return func(value []byte) []byte {
-		if value[0] != '"' {
+		if text, is := textOf(value); is {
+			value = strictjson.AppendQuote(nil, text)
+		} else {
 			value = strictjson.AppendQuote(nil, string(value))
 		}
 		return slices.Concat([]byte(before), value, []byte(behind))
 	}
+}
+
+// textOf is what a value says where it is a text, blocks of text, or a result of an MCP tool that has only such.
+func textOf(value []byte) (string, bool) {
+	var doc strictjson.Doc
+	if doc.Reset(value, strictjson.Limits{Bytes: 2 * MaxEvent, MendSurrogates: true}) != nil {
+		return "", false
+	}
+	v := doc.Root()
+	if v.Kind() == '"' {
+		return strings.Clone(v.Text()), true
+	}
+	if v.Kind() == '{' {
+		for name := range v.Members() {
+			if !slices.Contains([]string{"content", "isError", "_meta"}, name.Text()) {
+				return "", false
+			}
+		}
+		v = v.Get("content")
+	}
+	if v.Kind() != '[' {
+		return "", false
+	}
+	var texts []string
+	for block := range v.Elements() {
+		for name := range block.Members() {
+			if name.Text() != "text" && name.Text() != "type" {
+				return "", false
+			}
+		}
+		if block.Get("text").Kind() != '"' {
+			return "", false
+		}
+		texts = append(texts, block.Get("text").Text())
+	}
+	return strings.Join(texts, "\n"), len(texts) > 0
 }
 
 // tool returns the row of that name; an empty one where there is none.
