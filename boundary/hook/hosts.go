@@ -18,7 +18,8 @@ type Host struct {
 	resultMember  string // of tool_response, if the result is a part of it
 	showsError    bool   // a changed result reaches the model as an error: it changes only where something was found
 
-	takesText bool // a changed result is a text, whatever it was: others than texts change only where something was found
+	around    [2]string // what the host puts around texts of strangers
+	takesText bool      // a changed result is a text, whatever it was: others than texts change only where something was found
 
 	changeInput, changeResult func(value []byte) []byte
 	hint                      func(answer []byte) []byte // says what becomes of defused tokens
@@ -30,7 +31,9 @@ type Host struct {
 type tool struct {
 	fenced places
 	plain  places // what a program parses or the agent edits, as it is: lines of a file
+	data   places // what is base64 passes as it is
 	unless string // a member that says, as true, that there is no text
+	held   string // a result that says %s; "": the strings of a result are replaced
 }
 
 // places are JSON pointers without their first slash; * is each element.
@@ -53,7 +56,16 @@ const hintTokens = "pellucid: The result has look-alikes of delimiters of contro
 	"In what you write the tokens are restored, but Edit finds no old_string that holds one: choose one beside it, or use Bash or Write."
 
 // ofMCP has the texts of what an MCP tool returned, as hosts hand it on: a text, blocks, or a whole result.
-var ofMCP = tool{fenced: places{"", "text", "*/text", "*/resource/text", "content/*/text", "content/*/resource/text"}}
+var ofMCP = tool{
+	fenced: places{"", "text", "*/text", "*/resource/text", "content/*/text", "content/*/resource/text"},
+	data:   places{"*/data", "*/source/data", "*/inlineData/data", "*/resource/blob", "content/*/data", "content/*/resource/blob"},
+	held:   `[{"type":"text","text":%s}]`,
+}
+
+var claudeShell = tool{
+	fenced: places{"stdout", "stderr"}, data: places{"stdout"}, unless: "isImage",
+	held: `{"stdout":%s,"stderr":"","interrupted":false,"isImage":false}`,
+}
 
 var claudeCode = &Host{
 	Name: "claude-code", before: "PreToolUse", after: "PostToolUse",
@@ -63,17 +75,19 @@ var claudeCode = &Host{
 		return append(answer[:len(answer)-len("}}")], `,"additionalContext":"`+hintTokens+`"}}`...)
 	},
 	tools: map[string]tool{
-		"Bash":         {fenced: places{"stdout", "stderr"}, unless: "isImage"},
-		"PowerShell":   {fenced: places{"stdout", "stderr"}, unless: "isImage"},
-		"WebFetch":     {fenced: places{"result"}},
-		"WebSearch":    {fenced: places{"results/*"}, plain: places{"results/*/content/*/title"}},
-		"Agent":        {fenced: places{"content/*/text"}},
-		"Task":         {fenced: places{"content/*/text"}},
-		"Read":         {plain: places{"file/content", "file/cells/*/source"}},
-		"NotebookRead": {plain: places{"cells/*/source"}},
-		"Grep":         {plain: places{"content", "filenames/*"}},
-		"Glob":         {plain: places{"filenames/*"}},
-		"mcp__*":       ofMCP,
+		"Bash":       claudeShell,
+		"PowerShell": claudeShell,
+		"WebFetch":   {fenced: places{"result"}},
+		"WebSearch":  {fenced: places{"results/*"}, plain: places{"results/*/content/*/title"}},
+		"Agent":      {fenced: places{"content/*/text"}},
+		"Task":       {fenced: places{"content/*/text"}},
+		"Read": {
+			plain: places{"file/content"}, data: places{"file/base64", "file/cells/*/outputs/*/image/image_data"},
+			held: `{"type":"text","file":{"filePath":"","content":%s,"numLines":1,"startLine":1,"totalLines":1}}`,
+		},
+		"Grep":   {plain: places{"content", "filenames/*"}},
+		"Glob":   {plain: places{"filenames/*"}},
+		"mcp__*": ofMCP,
 	},
 }
 
@@ -91,6 +105,7 @@ var codex = &Host{
 
 var geminiCLI = &Host{
 	Name: "gemini-cli", before: "BeforeTool", after: "AfterTool", resultMember: "llmContent", showsError: true, takesText: true,
+	around:       [2]string{"<untrusted_context>\n", "\n</untrusted_context>"},
 	changeInput:  within(`{"hookSpecificOutput":{"hookEventName":"BeforeTool","tool_input":`, `}}`),
 	changeResult: asText(`{"decision":"deny","reason":`, `}`),
 	tools: map[string]tool{
@@ -103,14 +118,15 @@ var geminiCLI = &Host{
 
 // openCode is told of events by its plugin (boundary/protect/opencode.js): its own form is JavaScript.
 var openCode = &Host{
-	Name: "opencode", before: "tool.execute.before", after: "tool.execute.after", takesText: true,
+	Name: "opencode", before: "tool.execute.before", after: "tool.execute.after",
 	changeInput:  within(`{"args":`, `}`),
-	changeResult: asText(`{"output":`, `}`),
+	changeResult: within(`{"output":`, `}`),
 	tools: map[string]tool{
 		"bash":      {fenced: places{""}},
 		"webfetch":  {fenced: places{""}},
 		"websearch": {fenced: places{""}},
 		"task":      {fenced: places{""}},
+		"*":         {fenced: places{"*/text", "*/resource/text"}, data: ofMCP.data, held: ofMCP.held}, // blocks: of an MCP tool, whose name has no prefix
 	},
 }
 
