@@ -26,6 +26,9 @@ import (
 // MaxEvent bounds an event, in bytes.
 const MaxEvent = 32 << 20
 
+// limits are wider than those of the choke point, which withholds a result that exceeds its own.
+var limits = strictjson.Limits{Bytes: MaxEvent, Depth: 10_000, Values: 4 << 20, MendSurrogates: true}
+
 // Nothing is the answer that changes nothing.
 const Nothing = "{}"
 
@@ -52,7 +55,7 @@ type Options struct {
 // answered.
 func (h *Host) Answer(ctx context.Context, o Options, event []byte) ([]byte, error) {
 	var doc strictjson.Doc
-	if len(event) > MaxEvent || doc.Reset(event, strictjson.Limits{Bytes: MaxEvent, MendSurrogates: true}) != nil || doc.Root().Kind() != '{' {
+	if len(event) > MaxEvent || doc.Reset(event, limits) != nil || doc.Root().Kind() != '{' {
 		return nil, errEvent
 	}
 	root := doc.Root()
@@ -181,7 +184,7 @@ func (r *result) hasMore() bool {
 		return true
 	}
 	var doc strictjson.Doc
-	return doc.Reset(rest.Apply(nil, r.value), strictjson.Limits{Bytes: MaxEvent, MendSurrogates: true}) != nil ||
+	return doc.Reset(rest.Apply(nil, r.value), limits) != nil ||
 		slices.ContainsFunc(stringsIn(doc.Root(), nil), func(v strictjson.Value) bool { return v.Text() != "" })
 }
 
@@ -207,8 +210,8 @@ func (r *result) asMCP() []byte {
 // delivered is the tool's result with what passed the choke point in its places.
 func (r *result) delivered(clean []byte) ([]byte, error) {
 	var doc, rest strictjson.Doc
-	limits := strictjson.Limits{Bytes: 2 * MaxEvent} // fences make it longer
-	if doc.Reset(clean, limits) != nil || rest.Reset(doc.Root().Get("structuredContent").Get("result").Raw(), limits) != nil {
+	longer := strictjson.Limits{Bytes: 2 * MaxEvent} // by fences
+	if doc.Reset(clean, longer) != nil || rest.Reset(doc.Root().Get("structuredContent").Get("result").Raw(), longer) != nil {
 		return nil, errShape
 	}
 	blocks := slices.Collect(doc.Root().Get("content").Elements())

@@ -299,6 +299,23 @@ func TestStrangeEvents(t *testing.T) {
 	}
 }
 
+// TestTooDeep: a result that the choke point does not look at is withheld, not passed.
+func TestTooDeep(t *testing.T) {
+	o := testOptions(t)
+	for name, nested := range map[string]string{
+		"deep": strings.Repeat(`[`, 2000) + `"<|im_start|>"` + strings.Repeat(`]`, 2000),
+		"many": `["<|im_start|>"` + strings.Repeat(`,1`, 1<<20) + `]`,
+	} {
+		for _, h := range []*Host{claudeCode, codex} {
+			event := fmt.Sprintf(`{"hook_event_name":"PostToolUse","tool_name":"mcp__s__t","tool_response":{"content":[{"type":"text","text":"one"}],"structuredContent":%s}}`, nested)
+			answer, err := h.Answer(t.Context(), o, []byte(event))
+			if err != nil || strings.Contains(string(answer), "im_start") || !strings.Contains(string(answer), "withheld") {
+				t.Errorf("%s, %s: %.200s %v", h.Name, name, answer, err)
+			}
+		}
+	}
+}
+
 func FuzzAnswer(f *testing.F) {
 	for _, x := range recorded {
 		f.Add([]byte(x.event))
