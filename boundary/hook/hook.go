@@ -124,10 +124,13 @@ func (h *Host) result(ctx context.Context, o Options, event strictjson.Value) ([
 	if err != nil {
 		return nil, err
 	}
-	_, isText := textOf(changed)
+	text, isText := textOf(changed)
 	quiet := d.Verdict != gateway.Withheld && len(d.Findings) == 0
-	if bytes.Equal(changed, response.Raw()) || quiet && (h.showsError || h.takesText && !isText) {
+	if bytes.Equal(changed, response.Raw()) || quiet && (h.showsError || r.tool.loses != "" || h.takesText && !isText) {
 		return []byte(Nothing), nil
+	}
+	if r.tool.loses != "" {
+		changed = strictjson.AppendQuote(nil, text+"\n"+r.tool.loses)
 	}
 	answer := h.changeResult(changed)
 	if h.hint != nil && slices.ContainsFunc(d.Findings, func(c policy.Count) bool { return c.Code == finding.ControlToken }) {

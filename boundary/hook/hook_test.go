@@ -138,7 +138,7 @@ func TestHonest(t *testing.T) {
 			t.Errorf("%s: %s", x.event, answer)
 		}
 		want := slices.ContainsFunc([]string{`"tool_name":"Bash"`, `"bash"`, `"completed"`, `"WebSearch"`, "mcp__", `"s_t"`}, func(s string) bool { return strings.Contains(x.event, s) })
-		if fenced != want {
+		if want = want && !strings.Contains(x.event, `"tool_response":"one"`) || x.host == "opencode" && strings.Contains(x.event, `"bash"`); fenced != want {
 			t.Errorf("%s: fence %v, want %v", x.event, fenced, want)
 		}
 	}
@@ -197,6 +197,16 @@ func TestTextOnly(t *testing.T) {
 	}
 	if answer, err := codex.Answer(t.Context(), o, []byte(strings.Replace(image, "one", marker, 1))); err != nil || !strings.Contains(string(answer), "aGk=") || strings.Contains(string(answer), "<|im") {
 		t.Errorf("an image beside a token: %s %v", answer, err)
+	}
+}
+
+// TestExitCode: what Codex leaves out of a changed result is said, and an honest one keeps it.
+func TestExitCode(t *testing.T) {
+	for text, says := range map[string]bool{"one": false, "o\u200bne": true} {
+		answer, err := codex.Answer(t.Context(), testOptions(t), fmt.Appendf(nil, `{"hook_event_name":"PostToolUse","tool_name":"Bash","tool_response":%q}`, text))
+		if err != nil || strings.Contains(string(answer), "exit code") != says || says == (string(answer) == Nothing) {
+			t.Errorf("%s %v", answer, err)
+		}
 	}
 }
 

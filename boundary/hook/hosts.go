@@ -33,6 +33,7 @@ type tool struct {
 	plain  places // what a program parses or the agent edits, as it is: lines of a file
 	data   places // what is base64 passes as it is
 	unless string // a member that says, as true, that there is no text
+	loses  string // says what a changed result lacks: it changes only where something was found
 	held   string // a result that says %s; "": the strings of a result are replaced
 }
 
@@ -97,7 +98,7 @@ var codex = &Host{
 	changeInput:  within(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","updatedInput":`, `}}`),
 	changeResult: asText(`{"decision":"block","reason":`, `}`),
 	tools: map[string]tool{
-		"Bash":        {fenced: places{""}},
+		"Bash":        {fenced: places{""}, loses: "pellucid: The exit code of the command is not shown."},
 		"apply_patch": {plain: places{""}},
 		"mcp__*":      ofMCP,
 	},

@@ -177,7 +177,9 @@ func (o Options) hook(h hooking, r *HookReport, system string, job Job) error {
 		return nil
 	}
 	if job.DryRun {
-		r.Adds = string(bytes.Trim(bytes.Join(next.Fragments, []byte("\n")), ",\r\n"))
+		for _, fragment := range next.Fragments {
+			r.Adds += string(bytes.Trim(fragment, ",\r\n")) + "\n"
+		}
 		return nil
 	}
 	sum := sha256.Sum256(after)
