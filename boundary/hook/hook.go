@@ -129,7 +129,7 @@ func (h *Host) result(ctx context.Context, o Options, event strictjson.Value) ([
 	if bytes.Equal(changed, response.Raw()) || quiet && (h.showsError || r.tool.loses != "" || h.takesText && !isText) {
 		return []byte(Nothing), nil
 	}
-	if r.tool.loses != "" {
+	if isText && r.tool.loses != "" && d.Verdict != gateway.Withheld {
 		changed = strictjson.AppendQuote(nil, text+"\n"+r.tool.loses)
 	}
 	answer := h.changeResult(changed)
