@@ -17,8 +17,6 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
-	"github.com/pellucid-mcp/pellucid/boundary/policy"
-	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -133,7 +131,7 @@ func (h *Host) result(ctx context.Context, o Options, event strictjson.Value) ([
 		changed = strictjson.AppendQuote(nil, text+"\n"+r.tool.loses)
 	}
 	answer := h.changeResult(changed)
-	if h.hint != nil && slices.ContainsFunc(d.Findings, func(c policy.Count) bool { return c.Code == finding.ControlToken }) {
+	if h.hint != nil && bytes.ContainsAny(changed, lookalikes) && !bytes.ContainsAny(response.Raw(), lookalikes) {
 		answer = h.hint(answer)
 	}
 	return answer, nil

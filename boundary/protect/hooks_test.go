@@ -204,7 +204,7 @@ func TestHookCommand(t *testing.T) {
 	for _, x := range []struct{ system, path, want string }{
 		{"linux", "/usr/bin/pellucid", "/usr/bin/pellucid"},
 		{"linux", "/home/jos\u00e9/a b/$x'y", `'/home/jos` + "\u00e9" + `/a b/$x'\''y'`},
-		{"windows", `C:\Users\x\pellucid.exe`, "C:/Users/x/pellucid.exe"},
+		{"windows", `C:\tools\pellucid.exe`, "C:/tools/pellucid.exe"},
 		{"windows", `C:\Program Files\pellucid.exe`, `"C:/Program Files/pellucid.exe"`},
 	} {
 		if got := shellWord(x.system, x.path); got != x.want {
