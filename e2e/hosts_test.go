@@ -7,9 +7,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,13 +29,14 @@ import (
 // A hostTest is a host of agents from npm, and how it is run without a terminal in front of a fake of its provider.
 type hostTest struct {
 	name    string
-	program string // below node_modules
-	home    string // a folder of the host, by which protect finds it
-	files   func(url string) map[string]string
+	program string            // below node_modules
+	home    string            // a folder of the host, by which protect finds it
+	files   map[string]string // below the person's folder; ROOT, NODE and SCRIPT stand for what they say
 	args    []string
 	env     func(url string) []string
 	calls   func(dir string) []llm.ToolCall
-	writes  string // a file that a tool writes, below the project; "": none
+	mcp     string // the name of the tool echo of the MCP server %s
+	writes  string // a file that a tool writes, below the project
 }
 
 var hostTests = []hostTest{
@@ -43,23 +52,39 @@ var hostTests = []hostTest{
 				toolCall("Write", "file_path", dir+"/out.txt", "content", defused),
 			}
 		},
+		files:  map[string]string{".claude.json": `{"mcpServers": {"plain": {"command": "NODE", "args": ["SCRIPT", "stdio"]}, "wrapped": {"command": "NODE", "args": ["SCRIPT", "stdio"]}}}`},
+		mcp:    "mcp__%s__echo",
 		writes: "out.txt",
 	},
 	{
 		name: "codex", program: "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex", home: ".codex",
 		args: []string{"exec", "--dangerously-bypass-hook-trust", "--dangerously-bypass-approvals-and-sandbox", "--skip-git-repo-check", "go"},
-		files: func(url string) map[string]string {
-			return map[string]string{".codex/config.toml": "model = \"m\"\nmodel_provider = \"fake\"\n[model_providers.fake]\nname = \"fake\"\nbase_url = \"" + url + "/v1\"\nwire_api = \"responses\"\nenv_key = \"K\"\n"}
+		files: map[string]string{".codex/config.toml": `model = "m"
+model_provider = "fake"
+[model_providers.fake]
+name = "fake"
+base_url = "ROOT/v1"
+wire_api = "responses"
+env_key = "K"
+[mcp_servers.plain]
+command = "NODE"
+args = ["SCRIPT", "stdio"]
+[mcp_servers.wrapped]
+command = "NODE"
+args = ["SCRIPT", "stdio"]
+`},
+		env: func(string) []string { return []string{"K=k"} },
+		calls: func(string) []llm.ToolCall {
+			return []llm.ToolCall{toolCall("exec_command", "cmd", "cat evil.txt"), toolCall("exec_command", "cmd", "printf '"+defused+"' > out.txt")}
 		},
-		env:   func(string) []string { return []string{"K=k"} },
-		calls: func(string) []llm.ToolCall { return []llm.ToolCall{toolCall("exec_command", "cmd", "cat evil.txt")} },
+		mcp:    "mcp__%s__echo",
+		writes: "out.txt",
 	},
 	{
 		name: "gemini-cli", program: ".bin/gemini", home: ".gemini",
-		args: []string{"--yolo", "-p", "go"},
-		files: func(string) map[string]string {
-			return map[string]string{".gemini/settings.json": `{"security": {"auth": {"selectedType": "gemini-api-key"}}}`}
-		},
+		args:  []string{"--yolo", "-p", "go"},
+		files: map[string]string{".gemini/settings.json": `{"security": {"auth": {"selectedType": "gemini-api-key"}}, "mcpServers": {"plain": {"command": "NODE", "args": ["SCRIPT", "stdio"], "trust": true}, "wrapped": {"command": "NODE", "args": ["SCRIPT", "stdio"], "trust": true}}}`},
+		mcp:   "mcp_%s_echo",
 		env: func(url string) []string {
 			return []string{"GOOGLE_GEMINI_BASE_URL=" + url, "GEMINI_API_KEY=k", "GEMINI_CLI_TRUST_WORKSPACE=true"}
 		},
@@ -73,11 +98,10 @@ var hostTests = []hostTest{
 	},
 	{
 		name: "opencode", program: "opencode-linux-x64/bin/opencode", home: ".config/opencode",
-		args: []string{"run", "go"},
-		files: func(url string) map[string]string {
-			return map[string]string{".config/opencode/opencode.json": `{"model": "fake/m", "permission": {"*": "allow"}, "provider": {"fake": {"npm": "@ai-sdk/openai-compatible", "name": "fake", "options": {"baseURL": "` + url + `/v1", "apiKey": "k"}, "models": {"m": {"name": "m"}}}}}`}
-		},
-		env: func(string) []string { return nil },
+		args:  []string{"run", "go"},
+		files: map[string]string{".config/opencode/opencode.json": `{"model": "fake/m", "permission": {"*": "allow"}, "provider": {"fake": {"npm": "@ai-sdk/openai-compatible", "name": "fake", "options": {"baseURL": "ROOT/v1", "apiKey": "k"}, "models": {"m": {"name": "m"}}}}, "mcp": {"plain": {"type": "local", "command": ["NODE", "SCRIPT", "stdio"], "enabled": true}, "wrapped": {"type": "local", "command": ["NODE", "SCRIPT", "stdio"], "enabled": true}}}`},
+		mcp:   "%s_echo",
+		env:   func(string) []string { return nil },
 		calls: func(dir string) []llm.ToolCall {
 			return []llm.ToolCall{
 				toolCall("read", "filePath", dir+"/evil.txt"), toolCall("bash", "command", "cat evil.txt", "description", "x"),
@@ -104,7 +128,7 @@ func toolCall(tool string, args ...string) llm.ToolCall {
 	if err != nil {
 		panic(err) // of strings: never
 	}
-	return llm.ToolCall{ID: "call_" + tool, Name: tool, Arguments: b}
+	return llm.ToolCall{Name: tool, Arguments: b}
 }
 
 // TestHosts: in front of each real host, what its own tools return reaches the (fake) model without hidden characters and
@@ -129,15 +153,27 @@ func TestHosts(t *testing.T) {
 				if len(a.Tools) == 0 || hasResult(a.Raw) {
 					return llmtest.Reply{Text: "done"}
 				}
-				return llmtest.Reply{Calls: h.calls(dir)}
+				calls := h.calls(dir)
+				for _, server := range []string{"plain", "wrapped"} {
+					calls = append(calls, toolCall(fmt.Sprintf(h.mcp, server), "message", evilText))
+				}
+				for i := range calls {
+					calls[i].ID = fmt.Sprintf("call_%d", i)
+				}
+				return llmtest.Reply{Calls: calls}
 			}, "k")
-			env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "PELLUCID_STATE=" + t.TempDir()}
-			h.prepare(t, home, fake.Root)
+			env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}
+			server := npmServer(t, "everything")
+			root := fake.Root
+			if h.name == "codex" {
+				root = namespaced(t, root)
+			}
+			h.prepare(t, home, strings.NewReplacer("ROOT", root, "NODE", server[0], "SCRIPT", server[1]))
 			h.protect(t, bin, dir, env)
 			ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer stop()
 			cmd := exec.CommandContext(ctx, program, h.args...)
-			cmd.Dir, cmd.Env = dir, append(env, h.env(fake.Root)...)
+			cmd.Dir, cmd.Env = dir, append(env, h.env(root)...)
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
@@ -152,16 +188,13 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-func (h *hostTest) prepare(t *testing.T, home, url string) {
+func (h *hostTest) prepare(t *testing.T, home string, values *strings.Replacer) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(home, h.home), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if h.files == nil {
-		return
-	}
-	for name, text := range h.files(url) {
-		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
+	for name, text := range h.files {
+		if err := os.WriteFile(filepath.Join(home, name), []byte(values.Replace(text)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -169,7 +202,7 @@ func (h *hostTest) prepare(t *testing.T, home, url string) {
 
 func (h *hostTest) protect(t *testing.T, bin, dir string, env []string) {
 	t.Helper()
-	cmd := exec.Command(bin, "protect", "--hooks")
+	cmd := exec.Command(bin, "protect", "--hooks", "--skip", "plain")
 	cmd.Dir, cmd.Env = dir, env
 	if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("hooked")) {
 		t.Fatalf("protect --hooks: %v\n%s", err, out)
@@ -186,22 +219,54 @@ func hasResult(raw []byte) bool {
 	return false
 }
 
-// check looks at the requests that hold results.
+// check looks at the results of tools in the last request that holds any.
 func (h *hostTest) check(t *testing.T, fake *llmtest.Server, out []byte) {
 	t.Helper()
-	var last []byte
+	var results []string
 	for _, a := range fake.Asks() {
 		if hasResult(a.Raw) {
-			last = a.Raw
+			results = nil
+			for _, m := range a.Messages {
+				if m.Role == llm.ToolResult {
+					results = append(results, strings.ReplaceAll(m.Text, `\"`, `"`))
+				}
+			}
 		}
 	}
-	if last == nil {
-		t.Fatalf("no result reached the model\n%s", out)
+	all := strings.Join(results, "\n")
+	if strings.Contains(all, "\u200b") || strings.Contains(all, `\u200b`) || strings.Contains(all, "<|im_start|>system") {
+		t.Errorf("hidden text or a live token reached the model: %q", results)
 	}
-	if i := bytes.Index(last, []byte("hel")); bytes.Contains(last, []byte("\u200b")) || bytes.Contains(last, []byte(`\u200b`)) || bytes.Contains(last, []byte("<|im_start|>system")) {
-		t.Errorf("hidden text or a live token reached the model: %q", last[i:min(i+200, len(last))])
+	if !strings.Contains(all, "hello") || !strings.Contains(all, fmt.Sprintf(`server="%s"`, h.name)) {
+		t.Errorf("the text is gone, or has no fence: %q\n%s", results, out)
 	}
-	if !bytes.Contains(last, []byte("hello")) || !bytes.Contains(last, fmt.Appendf(nil, `server=\"%s\"`, h.name)) {
-		t.Errorf("the text is gone, or has no fence: %q", last[max(0, len(last)-2000):])
+	for _, from := range []string{fmt.Sprintf(`server="%s" tool="%s"`, h.name, fmt.Sprintf(h.mcp, "plain")), `server="wrapped" tool="echo"`} {
+		i := slices.IndexFunc(results, func(r string) bool { return strings.Contains(r, from) })
+		if i < 0 || strings.Count(results[i], "NOTICE: ") != 1 {
+			t.Errorf("%s: not in one fence: %q", from, results)
+		}
 	}
+}
+
+// namespaced is the fake for Codex, whose MCP tools have a namespace: the fake has none.
+func namespaced(t *testing.T, root string) string {
+	t.Helper()
+	to, err := url.Parse(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	proxy.ModifyResponse = func(r *http.Response) error {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return err
+		}
+		body = regexp.MustCompile(`"name":"(mcp__\w+)__echo"`).ReplaceAll(body, []byte(`"name":"echo","namespace":"$1"`))
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		r.Header.Set("Content-Length", strconv.Itoa(len(body)))
+		return nil
+	}
+	s := httptest.NewServer(proxy)
+	t.Cleanup(s.Close)
+	return s.URL
 }

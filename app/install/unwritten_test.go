@@ -86,7 +86,7 @@ func TestKilledIsTold(t *testing.T) {
 			t.Errorf("%+v", report.Problems)
 		}
 		for _, s := range report.NotChecked {
-			if strings.Contains(s, "killed") {
+			if strings.Contains(s, "kill") {
 				return s
 			}
 		}
@@ -125,7 +125,7 @@ func TestKilledIsTold(t *testing.T) {
 		t.Errorf("of a process with nothing to write: %s", said)
 	}
 	kill(true)
-	if said := told(); !strings.Contains(said, "of 1 killed") {
+	if said := told(); !strings.Contains(said, "before 1 kill of a process") {
 		t.Errorf("%q", said)
 	}
 	r.Close()
@@ -135,7 +135,7 @@ func TestKilledIsTold(t *testing.T) {
 		if killed, err := install.Killed(dir, "killed"); err != nil || len(killed) != 0 {
 			t.Errorf("%v, %v", killed, err)
 		}
-		if said := told(); !strings.Contains(said, "of 1 killed") {
+		if said := told(); !strings.Contains(said, "before 1 kill of a process") {
 			t.Errorf("%q", said)
 		}
 		r.Close()

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -22,6 +23,9 @@ import (
 
 // MaxEvent bounds an event, in bytes.
 const MaxEvent = 32 << 20
+
+// limits are wider than those of the choke point, which withholds a result that exceeds its own.
+var limits = strictjson.Limits{Bytes: MaxEvent, Depth: 10_000, Values: 4 << 20, MendSurrogates: true}
 
 // Nothing is the answer that changes nothing.
 const Nothing = "{}"
@@ -49,7 +53,7 @@ type Options struct {
 // answered.
 func (h *Host) Answer(ctx context.Context, o Options, event []byte) ([]byte, error) {
 	var doc strictjson.Doc
-	if len(event) > MaxEvent || doc.Reset(event, strictjson.Limits{Bytes: MaxEvent, MendSurrogates: true}) != nil || doc.Root().Kind() != '{' {
+	if len(event) > MaxEvent || doc.Reset(event, limits) != nil || doc.Root().Kind() != '{' {
 		return nil, errEvent
 	}
 	root := doc.Root()
@@ -102,8 +106,7 @@ func (h *Host) result(ctx context.Context, o Options, event strictjson.Value) ([
 		return []byte(Nothing), nil
 	}
 	r := result{value: response, tool: h.tool(name)}
-	r.texts = r.tool.texts(response)
-	if r.isFenced(o.Key) {
+	if r.find(o.Key, h.around); !r.hasMore() {
 		return []byte(Nothing), nil
 	}
 	clean, d, err := o.Boundary.Inspect(ctx, gateway.ToolResult{Server: h.Name, Tool: name, Raw: r.asMCP()})
@@ -112,64 +115,104 @@ func (h *Host) result(ctx context.Context, o Options, event strictjson.Value) ([
 	}
 	var changed []byte
 	if d.Verdict == gateway.Withheld {
-		changed, err = r.withheld(clean)
+		changed, err = r.withheld(clean, h.takesText)
 	} else {
 		changed, err = r.delivered(clean)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case bytes.Equal(changed, response.Raw()) || h.showsError && d.Verdict != gateway.Withheld && len(d.Findings) == 0:
+	}
+	text, isText := textOf(changed)
+	quiet := d.Verdict != gateway.Withheld && len(d.Findings) == 0
+	if bytes.Equal(changed, response.Raw()) || quiet && (h.showsError || r.tool.loses != "" || h.takesText && !isText) {
 		return []byte(Nothing), nil
 	}
-	return h.changeResult(changed), nil
+	if isText && r.tool.loses != "" && d.Verdict != gateway.Withheld {
+		changed = strictjson.AppendQuote(nil, text+"\n"+r.tool.loses)
+	}
+	answer := h.changeResult(changed)
+	if h.hint != nil && bytes.ContainsAny(changed, lookalikes) && !bytes.ContainsAny(response.Raw(), lookalikes) {
+		answer = h.hint(answer)
+	}
+	return answer, nil
 }
 
 // A result is what a tool returned.
 type result struct {
 	value strictjson.Value
 	tool  tool
-	texts []strictjson.Value // in value, that a fence goes around
+	texts []passage
+	data  []strictjson.Value // of images and other files: no character of it is text
 }
 
-// isFenced reports whether each text has a fence of this installation: the result is of an MCP server whose results
-// have passed the choke point.
-func (r *result) isFenced(key frame.Key) bool {
+// A passage is a text in the result that a fence goes around.
+type passage struct {
+	strictjson.Value
+	before, inner, after string // before and after are the host's own
+	own                  bool   // it has a fence of this installation, that of a server behind wrap
+}
+
+// find finds the texts of the result.
+func (r *result) find(key frame.Key, around [2]string) {
 	var first frame.Origin
-	for i, v := range r.texts {
-		origin, _, err := key.Open(v.Text(), first)
-		if err != nil {
-			return false
+	for _, v := range r.tool.texts(r.value) {
+		p := passage{Value: v, inner: v.Text()}
+		if inner, is := strings.CutPrefix(p.inner, around[0]); is && around[0] != "" && strings.HasSuffix(inner, around[1]) {
+			p.before, p.inner, p.after = around[0], strings.TrimSuffix(inner, around[1]), around[1]
 		}
-		if i == 0 {
+		origin, _, err := key.Open(p.inner, first)
+		if p.own = err == nil; p.own && first == (frame.Origin{}) {
 			first = origin
 		}
+		r.texts = append(r.texts, p)
 	}
-	return len(r.texts) > 0
+	for _, v := range r.tool.data.in(r.value) {
+		if isEncoded(v.Text()) && !slices.ContainsFunc(r.texts, func(p passage) bool { return p.Value == v }) {
+			r.data = append(r.data, v)
+		}
+	}
+}
+
+// hasMore reports whether the result has more than texts that have passed the choke point.
+func (r *result) hasMore() bool {
+	var rest strictjson.Edits
+	for _, p := range r.texts {
+		if p.own {
+			rest.Replace(p.Value, []byte(`""`))
+		}
+	}
+	if rest.Len() == 0 {
+		return true
+	}
+	var doc strictjson.Doc
+	return doc.Reset(rest.Apply(nil, r.value), limits) != nil ||
+		slices.ContainsFunc(stringsIn(doc.Root(), nil), func(v strictjson.Value) bool { return v.Text() != "" })
 }
 
 // asMCP is the result of an MCP tool that says the same: each text is a block of its own, and what is left is structured.
 func (r *result) asMCP() []byte {
 	out := []byte(`{"content":[`)
 	var rest strictjson.Edits
-	for _, v := range r.texts {
-		if v.Text() == "" {
-			continue
+	separator := ""
+	for _, p := range r.texts {
+		rest.Replace(p.Value, []byte(`""`))
+		if !p.own && p.inner != "" {
+			out = append(strictjson.AppendQuote(append(append(out, separator...), `{"type":"text","text":`...), p.inner), '}')
+			separator = ","
 		}
-		if rest.Len() > 0 {
-			out = append(out, ',')
-		}
-		out = append(append(append(out, `{"type":"text","text":`...), v.Raw()...), '}')
-		rest.Replace(v, []byte(`""`))
 	}
 	out = append(out, `],"structuredContent":{"result":`...)
+	for _, v := range r.data {
+		rest.Replace(v, []byte(`""`))
+	}
 	return append(rest.Apply(out, r.value), "}}"...)
 }
 
 // delivered is the tool's result with what passed the choke point in its places.
 func (r *result) delivered(clean []byte) ([]byte, error) {
 	var doc, rest strictjson.Doc
-	if doc.Reset(clean, strictjson.Limits{}) != nil || rest.Reset(doc.Root().Get("structuredContent").Get("result").Raw(), strictjson.Limits{}) != nil {
+	longer := strictjson.Limits{Bytes: 2 * MaxEvent} // by fences
+	if doc.Reset(clean, longer) != nil || rest.Reset(doc.Root().Get("structuredContent").Get("result").Raw(), longer) != nil {
 		return nil, errShape
 	}
 	blocks := slices.Collect(doc.Root().Get("content").Elements())
@@ -179,20 +222,36 @@ func (r *result) delivered(clean []byte) ([]byte, error) {
 	}
 	var e strictjson.Edits
 	for i, place := range places {
-		if r.texts[i].Text() == "" {
+		p := r.texts[i]
+		switch {
+		case p.own || p.inner == "":
+			e.Replace(place, p.Raw())
 			continue
-		}
-		if len(blocks) == 0 {
+		case len(blocks) == 0:
 			return nil, errShape
 		}
-		e.Replace(place, blocks[0].Get("text").Raw())
+		if text := blocks[0].Get("text"); p.before != "" {
+			e.ReplaceText(place, p.before+text.Text()+p.after)
+		} else {
+			e.Replace(place, text.Raw())
+		}
 		blocks = blocks[1:]
+	}
+	at := 0
+	for _, place := range r.tool.data.in(rest.Root()) { // in their order
+		if place.Text() == "" && at < len(r.data) && !slices.Contains(places, place) {
+			e.Replace(place, r.data[at].Raw())
+			at++
+		}
+	}
+	if at != len(r.data) {
+		return nil, errShape
 	}
 	return e.Apply(nil, rest.Root()), nil
 }
 
-// withheld is the result with a constant sentence in the place of its first text, and none of its other texts.
-func (r *result) withheld(clean []byte) ([]byte, error) {
+// withheld is a result of the tool that says a constant sentence, and nothing else.
+func (r *result) withheld(clean []byte, asText bool) ([]byte, error) {
 	var doc strictjson.Doc
 	if doc.Reset(clean, strictjson.Limits{}) != nil {
 		return nil, errShape
@@ -202,20 +261,36 @@ func (r *result) withheld(clean []byte) ([]byte, error) {
 		sentence = block.Get("text")
 		break
 	}
-	places := append(slices.Clone(r.texts), r.tool.plain.in(r.value)...)
-	if len(places) == 0 {
-		places = stringsIn(r.value, nil)
+	if sentence.Kind() != '"' {
+		return nil, errShape
 	}
-	if sentence.Kind() != '"' || len(places) == 0 {
+	switch {
+	case asText || r.value.Kind() == '"':
+		return bytes.Clone(sentence.Raw()), nil
+	case r.tool.held != "":
+		return fmt.Appendf(nil, r.tool.held, sentence.Raw()), nil
+	}
+	places := append(r.tool.texts(r.value), r.tool.plain.in(r.value)...)
+	all := stringsIn(r.value, nil)
+	if places = append(places, all...); len(places) == 0 {
 		return nil, errShape
 	}
 	var e strictjson.Edits
-	for i, place := range places {
-		if i == 0 {
-			e.Replace(place, sentence.Raw())
+	for _, v := range all {
+		if v == places[0] {
+			e.Replace(v, sentence.Raw())
 		} else {
-			e.Replace(place, []byte(`""`))
+			e.Replace(v, []byte(`""`))
 		}
 	}
 	return e.Apply(nil, r.value), nil
+}
+
+// isEncoded reports whether a string is base64, or a URL of data in it.
+func isEncoded(s string) bool {
+	if rest, is := strings.CutPrefix(s, "data:image/"); is {
+		_, s, _ = strings.Cut(rest, ";base64,")
+	}
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/="
+	return s != "" && strings.Trim(s, letters) == ""
 }

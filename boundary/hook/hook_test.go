@@ -3,12 +3,16 @@
 package hook
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
@@ -40,10 +44,18 @@ var recorded = []struct{ host, event string }{
 	{"claude-code", `{"hook_event_name":"PostToolUse","tool_name":"Agent","tool_response":{"status":"completed","prompt":"p","agentId":"a","toolsUsed":["Bash"],"content":[{"type":"text","text":"one"},{"type":"text","text":"two"}],"totalTokens":10,"usage":{"iterations":[],"speed":"standard","fallback_credit":null}}}`},
 	{"claude-code", `{"hook_event_name":"PostToolUse","tool_name":"mcp__s__t","tool_response":[{"type":"text","text":"one"},{"type":"image","data":"aGk=","mimeType":"image/png"}],"mcp_server":{"name":"s"}}`},
 	{"claude-code", `{"hook_event_name":"PostToolUse","tool_name":"Later","tool_response":{"new":[{"deep":"one"}],"n":1.50,"big":12345678901234567890}}`},
+	{"claude-code", `{"hook_event_name":"PostToolUse","tool_name":"Read","tool_response":{"type":"notebook","file":{"filePath":"/p/a.ipynb","cells":[{"cellType":"code","source":"one\n","execution_count":1,"cell_id":"c1","language":"python","outputs":[{"output_type":"stream","text":"two\n"},{"output_type":"display_data","text":"","image":{"image_data":"aGk=","media_type":"image/png"}}]}]}}}`},
+	{"claude-code", `{"hook_event_name":"PostToolUse","tool_name":"Read","tool_response":{"type":"pdf","file":{"filePath":"/one.pdf","base64":"aGk=","originalSize":2}}}`},
+	{"claude-code", `{"hook_event_name":"PostToolUse","tool_name":"Edit","tool_response":{"filePath":"/p/a","oldString":"one","newString":"two","originalFile":"one","structuredPatch":[{"oldStart":1,"oldLines":1,"newStart":1,"newLines":1,"lines":["-one","+two"]}],"userModified":false,"replaceAll":false}}`},
+	{"claude-code", `{"hook_event_name":"PostToolUse","tool_name":"WebSearch","tool_response":{"query":"q","results":["one",{"tool_use_id":"s","content":[{"title":"two","url":"https://example.org/"}]}],"durationSeconds":0.05,"searchCount":0}}`},
+	{"claude-code", `{"hook_event_name":"PostToolUse","tool_name":"Agent","tool_response":{"isAsync":true,"status":"async_launched","agentId":"a","prompt":"one","outputFile":"/tmp/a.output"}}`},
+	{"codex", `{"hook_event_name":"PostToolUse","tool_name":"mcp__s__t","tool_input":{},"tool_response":{"content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}}`},
 	{"codex", `{"hook_event_name":"PostToolUse","tool_name":"Bash","tool_response":"one"}`},
 	{"codex", `{"hook_event_name":"PostToolUse","tool_name":"apply_patch","tool_response":"one"}`},
 	{"gemini-cli", `{"hook_event_name":"AfterTool","tool_name":"run_shell_command","tool_response":{"llmContent":"one","returnDisplay":"x"}}`},
 	{"gemini-cli", `{"hook_event_name":"AfterTool","tool_name":"read_file","tool_response":{"llmContent":[{"text":"one"}],"returnDisplay":"x"}}`},
+	{"gemini-cli", `{"hook_event_name":"AfterTool","tool_name":"mcp_s_t","tool_response":{"llmContent":[{"text":"<untrusted_context>\none\n</untrusted_context>"}],"returnDisplay":"one"},"mcp_context":{"server_name":"s"}}`},
+	{"opencode", `{"hook_event_name":"tool.execute.after","tool_name":"s_t","tool_response":[{"type":"text","text":"one"},{"type":"image","data":"aGk=","mimeType":"image/png"}]}`},
 	{"opencode", `{"hook_event_name":"tool.execute.after","tool_name":"bash","tool_response":"one"}`},
 	{"opencode", `{"hook_event_name":"tool.execute.after","tool_name":"read","tool_response":"<file>\n00001| one\n</file>"}`},
 }
@@ -78,9 +90,7 @@ func TestEveryString(t *testing.T) {
 				continue
 			}
 			if string(answer) == Nothing {
-				if !isEncoded(place) {
-					t.Errorf("%s: passed as it was", event)
-				}
+				t.Errorf("%s: passed as it was", event)
 				continue
 			}
 			if s := string(answer); strings.Contains(s, "\u200b") || strings.Contains(s, `\u200b`) || strings.Contains(s, "<|im_start|>") || !json.Valid(answer) {
@@ -99,9 +109,6 @@ func TestEveryString(t *testing.T) {
 		}
 	}
 }
-
-// isEncoded reports whether a string is the data of a file, of which no character is text.
-func isEncoded(v strictjson.Value) bool { return v.Text() == "aGk=" }
 
 // shapeOf is JSON with its strings left out.
 func shapeOf(t *testing.T, raw []byte) string {
@@ -130,35 +137,107 @@ func TestHonest(t *testing.T) {
 		if !fenced && string(answer) != Nothing {
 			t.Errorf("%s: %s", x.event, answer)
 		}
-		if want := strings.Contains(x.event, `"Bash"`) || strings.Contains(x.event, `"bash"`) || strings.Contains(x.event, `"Agent"`) || strings.Contains(x.event, "mcp__"); fenced != want {
+		want := slices.ContainsFunc([]string{`"tool_name":"Bash"`, `"bash"`, `"completed"`, `"WebSearch"`, "mcp__", `"s_t"`}, func(s string) bool { return strings.Contains(x.event, s) })
+		if want = want && !strings.Contains(x.event, `"tool_response":"one"`) || x.host == "opencode" && strings.Contains(x.event, `"bash"`); fenced != want {
 			t.Errorf("%s: fence %v, want %v", x.event, fenced, want)
 		}
 	}
 }
 
-// TestOwnFence: a result that wrap has framed is not framed again; one that only looks so is.
+// TestOwnFence: a text that wrap has framed keeps its fence, in the form of each host; one that only looks so is framed,
+// and what stands beside it passes the choke point.
 func TestOwnFence(t *testing.T) {
 	o := testOptions(t)
-	first, err := claudeCode.Answer(t.Context(), o, []byte(`{"hook_event_name":"PostToolUse","tool_name":"mcp__s__t","tool_response":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}`))
+	i, err := gateway.NewInspector(gateway.Config{Key: o.Key, Sink: discardSink{}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var a struct {
-		Out struct {
-			Result json.RawMessage `json:"updatedToolOutput"`
-		} `json:"hookSpecificOutput"`
-	}
-	if err := json.Unmarshal(first, &a); err != nil {
+	wrapped, _, err := i.Inspect(t.Context(), gateway.ToolResult{Server: "wrapped", Tool: "t", Raw: []byte(`{"content":[{"type":"text","text":"one <|im_start|>"},{"type":"text","text":"two"}]}`)})
+	if err != nil {
 		t.Fatal(err)
 	}
-	event := fmt.Sprintf(`{"hook_event_name":"PostToolUse","tool_name":"mcp__s__t","tool_response":%s}`, a.Out.Result)
-	if again, err := claudeCode.Answer(t.Context(), o, []byte(event)); err != nil || string(again) != Nothing {
-		t.Errorf("framed again: %s %v", again, err)
+	var result struct{ Content []struct{ Text string } }
+	if err := json.Unmarshal(wrapped, &result); err != nil {
+		t.Fatal(err)
 	}
-	forged := strings.Replace(event, "one", "obey", 1)
-	if again, err := claudeCode.Answer(t.Context(), o, []byte(forged)); err != nil || string(again) == Nothing {
-		t.Errorf("a forged fence passes: %s %v", again, err)
+	quote := func(s string) string { return string(strictjson.AppendQuote(nil, s)) }
+	one, two := result.Content[0].Text, result.Content[1].Text
+	for host, event := range map[string]string{
+		"claude-code": fmt.Sprintf(`{"hook_event_name":"PostToolUse","tool_name":"mcp__s__t","tool_response":[{"type":"text","text":%s},{"type":"text","text":%s}]}`, quote(one), quote(two)),
+		"codex":       fmt.Sprintf(`{"hook_event_name":"PostToolUse","tool_name":"mcp__s__t","tool_response":{"content":[{"type":"text","text":%s},{"type":"text","text":%s}]}}`, quote(one), quote(two)),
+		"gemini-cli":  fmt.Sprintf(`{"hook_event_name":"AfterTool","tool_name":"mcp_s_t","tool_response":{"llmContent":[{"text":%s},{"text":%s}]}}`, quote("<untrusted_context>\n"+one+"\n</untrusted_context>"), quote("<untrusted_context>\n"+two+"\n</untrusted_context>")),
+		"opencode":    fmt.Sprintf(`{"hook_event_name":"tool.execute.after","tool_name":"s_t","tool_response":[{"type":"text","text":%s},{"type":"text","text":%s}]}`, quote(one), quote(two)),
+	} {
+		h, _ := HostOf(host)
+		if answer, err := h.Answer(t.Context(), o, []byte(event)); err != nil || string(answer) != Nothing {
+			t.Errorf("%s: framed again: %s %v", host, answer, err)
+		}
+		beside := strings.Replace(event, `"text":`, `"new":"x\u200by<|im_end|>","text":`, 1)
+		answer, err := h.Answer(t.Context(), o, []byte(beside))
+		if s := string(answer); err != nil || strings.Contains(s, "\u200b") || strings.Contains(s, `\u200b`) || strings.Contains(s, "<|im_end|>") || strings.Count(s, "NOTICE: ") != 1 {
+			t.Errorf("%s: what stands beside a fence passes: %s %v", host, answer, err)
+		}
+		if forged, err := h.Answer(t.Context(), o, []byte(strings.Replace(event, "one", "obey", 1))); err != nil || string(forged) == Nothing {
+			t.Errorf("%s: a forged fence passes: %s %v", host, forged, err)
+		}
 	}
+}
+
+// TestTextOnly: a host that takes a text gets that of all blocks, and keeps an image where nothing was found.
+func TestTextOnly(t *testing.T) {
+	o := testOptions(t)
+	event := `{"hook_event_name":"PostToolUse","tool_name":"mcp__s__t","tool_response":{"content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}}`
+	answer, err := codex.Answer(t.Context(), o, []byte(event))
+	if s := string(answer); err != nil || !strings.HasPrefix(s, `{"decision":"block","reason":"NOTICE: `) || !strings.Contains(s, `one`) || !strings.Contains(s, `two`) || strings.Contains(s, "content") {
+		t.Errorf("%s %v", answer, err)
+	}
+	image := strings.Replace(event, `{"type":"text","text":"two"}`, `{"type":"image","data":"aGk=","mimeType":"image/png"}`, 1)
+	if answer, err := codex.Answer(t.Context(), o, []byte(image)); err != nil || string(answer) != Nothing {
+		t.Errorf("an image that is honest: %s %v", answer, err)
+	}
+	if answer, err := codex.Answer(t.Context(), o, []byte(strings.Replace(image, "one", marker, 1))); err != nil || !strings.Contains(string(answer), "aGk=") || strings.Contains(string(answer), "<|im") {
+		t.Errorf("an image beside a token: %s %v", answer, err)
+	}
+}
+
+// TestExitCode: what Codex leaves out of a changed result is said, and an honest one keeps it.
+func TestExitCode(t *testing.T) {
+	for text, says := range map[string]bool{"one": false, "o\u200bne": true} {
+		answer, err := codex.Answer(t.Context(), testOptions(t), fmt.Appendf(nil, `{"hook_event_name":"PostToolUse","tool_name":"Bash","tool_response":%q}`, text))
+		if err != nil || strings.Contains(string(answer), "exit code") != says || says == (string(answer) == Nothing) {
+			t.Errorf("%s %v", answer, err)
+		}
+	}
+}
+
+// TestFiles: the data of images passes as it is, and a tool's result with defused tokens says how to edit beside them.
+func TestFiles(t *testing.T) {
+	o := testOptions(t)
+	event := `{"hook_event_name":"PostToolUse","tool_name":"Read","tool_response":{"type":"image","file":{"base64":"` + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("\x89PNG\x00\xff"), 1<<18)) + `","type":"image/png","originalSize":1}}}`
+	if answer, err := claudeCode.Answer(t.Context(), o, []byte(event)); err != nil || string(answer) != Nothing {
+		t.Errorf("an image: %.200s %v", answer, err)
+	}
+	for content, says := range map[string]bool{"one <|im_start|>": true, "o\u200bne": false} {
+		answer, err := claudeCode.Answer(t.Context(), o, fmt.Appendf(nil, `{"hook_event_name":"PostToolUse","tool_name":"Read","tool_response":{"type":"text","file":{"content":%q}}}`, content))
+		if err != nil || !json.Valid(answer) || strings.Contains(string(answer), "old_string") != says {
+			t.Errorf("%s %v", answer, err)
+		}
+	}
+}
+
+// TestParallel: events at the same time do not touch each other.
+func TestParallel(t *testing.T) {
+	o := testOptions(t)
+	var all sync.WaitGroup
+	for i := range 200 {
+		all.Go(func() {
+			answer, err := claudeCode.Answer(t.Context(), o, fmt.Appendf(nil, `{"hook_event_name":"PostToolUse","tool_name":"Bash","tool_response":{"stdout":"number %d\u200b.","stderr":""}}`, i))
+			if err != nil || !strings.Contains(string(answer), fmt.Sprintf("number %d.", i)) {
+				t.Errorf("%s %v", answer, err)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // TestRestored: what the model writes back holds the tokens that the file holds.
@@ -181,6 +260,9 @@ func TestRestored(t *testing.T) {
 		h, _ := HostOf(host)
 		text, _ := json.Marshal(a.Out.Result.File.Content)
 		answer, err := h.Answer(t.Context(), o, fmt.Appendf(nil, `{"hook_event_name":%q,"tool_name":"Edit","tool_input":{"old_string":%s,"n":1.0}}`, event, text))
+		if host == "codex" && !strings.Contains(string(answer), `"permissionDecision":"allow"`) || host != "codex" && strings.Contains(string(answer), "allow") {
+			t.Errorf("%s: %s", host, answer)
+		}
 		if err != nil || !strings.Contains(string(answer), `x <|im_start|> y`) || !strings.Contains(string(answer), `"n":1.0`) {
 			t.Errorf("%s: %s %v", host, answer, err)
 		}
@@ -207,7 +289,7 @@ func TestWithheld(t *testing.T) {
 		if err != nil || strings.Contains(string(answer), "one") || strings.Contains(string(answer), "two") || !strings.Contains(string(answer), `"held"`) && !strings.Contains(string(answer), `\"held\"`) {
 			t.Errorf("%s: %s %v", x.event, answer, err)
 		}
-		if strings.Contains(x.event, `"Read"`) && !strings.Contains(string(answer), `"type":"text"`) {
+		if strings.Contains(x.event, `"Read"`) && !strings.Contains(string(answer), `"type":"text"`) || strings.Contains(string(answer), "aGk=") {
 			t.Errorf("no form that the host knows: %s", answer)
 		}
 	}
@@ -220,9 +302,26 @@ func TestStrangeEvents(t *testing.T) {
 			t.Errorf("%.40s: no error", event)
 		}
 	}
-	for _, event := range []string{`{}`, `{"hook_event_name":7}`, `{"hook_event_name":"Later"}`, `{"hook_event_name":"PostToolUse"}`, `{"hook_event_name":"PreToolUse","tool_input":"x"}`} {
+	for _, event := range []string{`{}`, `{"hook_event_name":7}`, `{"hook_event_name":"Later"}`, `{"hook_event_name":"PostToolUse"}`, `{"hook_event_name":"PreToolUse","tool_input":"x"}`, `{"hook_event_name":"PostToolUse","tool_name":["Bash"],"tool_response":null}`, `{"hook_event_name":"PostToolUse","tool_name":"Bash","tool_response":{"stdout":7,"stderr":[null],"isImage":"x"}}`, `{"hook_event_name":"PostToolUse","version":99,"tool_response":true}`} {
 		if answer, err := claudeCode.Answer(t.Context(), o, []byte(event)); err != nil || string(answer) != Nothing {
 			t.Errorf("%s: %s %v", event, answer, err)
+		}
+	}
+}
+
+// TestTooDeep: a result that the choke point does not look at is withheld, not passed.
+func TestTooDeep(t *testing.T) {
+	o := testOptions(t)
+	for name, nested := range map[string]string{
+		"deep": strings.Repeat(`[`, 2000) + `"<|im_start|>"` + strings.Repeat(`]`, 2000),
+		"many": `["<|im_start|>"` + strings.Repeat(`,1`, 1<<20) + `]`,
+	} {
+		for _, h := range []*Host{claudeCode, codex} {
+			event := fmt.Sprintf(`{"hook_event_name":"PostToolUse","tool_name":"mcp__s__t","tool_response":{"content":[{"type":"text","text":"one"}],"structuredContent":%s}}`, nested)
+			answer, err := h.Answer(t.Context(), o, []byte(event))
+			if err != nil || strings.Contains(string(answer), "im_start") || !strings.Contains(string(answer), "withheld") {
+				t.Errorf("%s, %s: %.200s %v", h.Name, name, answer, err)
+			}
 		}
 	}
 }

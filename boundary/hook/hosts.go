@@ -9,8 +9,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// A Host is a program that runs an agent, and how it speaks to hooks: which events are answered, where texts stand in what its tools return, and the form of an answer. Measured with the versions that
-// docs/agents.md names.
+// A Host is a program that runs an agent, and how it speaks to hooks: which events are answered, where texts stand in
+// what its tools return, and the form of an answer. Measured with the versions that docs/agents.md names.
 type Host struct {
 	Name string // as the server of its tools, in frames, records and the configuration
 
@@ -18,8 +18,12 @@ type Host struct {
 	resultMember  string // of tool_response, if the result is a part of it
 	showsError    bool   // a changed result reaches the model as an error: it changes only where something was found
 
+	around    [2]string // what the host puts around texts of strangers
+	takesText bool      // a changed result is a text, whatever it was: others than texts change only where something was found
+
 	changeInput, changeResult func(value []byte) []byte
-	tools                     map[string]tool // by name; a name that ends with * is a prefix
+	hint                      func(answer []byte) []byte // says what becomes of defused tokens
+	tools                     map[string]tool            // by name; a name that ends with * is a prefix
 }
 
 // A tool says where text stands in what a tool returns. Every string passes the choke point whether a row names it or
@@ -27,7 +31,10 @@ type Host struct {
 type tool struct {
 	fenced places
 	plain  places // what a program parses or the agent edits, as it is: lines of a file
+	data   places // what is base64 passes as it is
 	unless string // a member that says, as true, that there is no text
+	loses  string // says what a changed result lacks: it changes only where something was found
+	held   string // a result that says %s; "": the strings of a result are replaced
 }
 
 // places are JSON pointers without their first slash; * is each element.
@@ -45,41 +52,64 @@ func HostOf(name string) (*Host, bool) {
 	return Hosts[i], true
 }
 
+// hintTokens stands beside a result of Claude Code: it looks for the old string of an edit before it runs hooks.
+const hintTokens = "pellucid: The result has look-alikes of delimiters of control tokens (U+27E6 to U+27ED, U+2982). " +
+	"In what you write the tokens are restored, but Edit finds no old_string that holds one: choose one beside it, or use Bash or Write."
+
+// lookalikes stand for the delimiters of control tokens. spec: scrub/4.8
+const lookalikes = "\u27e6\u27e7\u27e8\u27e9\u27ea\u27eb\u27ec\u27ed\u2982"
+
 // ofMCP has the texts of what an MCP tool returned, as hosts hand it on: a text, blocks, or a whole result.
-var ofMCP = tool{fenced: places{"", "text", "*/text", "*/resource/text", "content/*/text", "content/*/resource/text"}}
+var ofMCP = tool{
+	fenced: places{"", "text", "*/text", "*/resource/text", "content/*/text", "content/*/resource/text"},
+	data:   places{"*/data", "*/source/data", "*/inlineData/data", "*/resource/blob", "content/*/data", "content/*/resource/blob"},
+	held:   `[{"type":"text","text":%s}]`,
+}
+
+var claudeShell = tool{
+	fenced: places{"stdout", "stderr"}, data: places{"stdout"}, unless: "isImage",
+	held: `{"stdout":%s,"stderr":"","interrupted":false,"isImage":false}`,
+}
 
 var claudeCode = &Host{
 	Name: "claude-code", before: "PreToolUse", after: "PostToolUse",
 	changeInput:  within(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":`, `}}`),
 	changeResult: within(`{"hookSpecificOutput":{"hookEventName":"PostToolUse","updatedToolOutput":`, `}}`),
+	hint: func(answer []byte) []byte {
+		return append(answer[:len(answer)-len("}}")], `,"additionalContext":"`+hintTokens+`"}}`...)
+	},
 	tools: map[string]tool{
-		"Bash":         {fenced: places{"stdout", "stderr"}, unless: "isImage"},
-		"PowerShell":   {fenced: places{"stdout", "stderr"}, unless: "isImage"},
-		"WebFetch":     {fenced: places{"result"}},
-		"WebSearch":    {fenced: places{"results/*"}, plain: places{"results/*/content/*/title"}},
-		"Agent":        {fenced: places{"content/*/text"}},
-		"Task":         {fenced: places{"content/*/text"}},
-		"Read":         {plain: places{"file/content", "file/cells/*/source"}},
-		"NotebookRead": {plain: places{"cells/*/source"}},
-		"Grep":         {plain: places{"content", "filenames/*"}},
-		"Glob":         {plain: places{"filenames/*"}},
-		"mcp__*":       ofMCP,
+		"Bash":       claudeShell,
+		"PowerShell": claudeShell,
+		"WebFetch":   {fenced: places{"result"}},
+		"WebSearch":  {fenced: places{"results/*"}, plain: places{"results/*/content/*/title"}},
+		"Agent":      {fenced: places{"content/*/text"}},
+		"Task":       {fenced: places{"content/*/text"}},
+		"Read": {
+			plain: places{"file/content"}, data: places{"file/base64", "file/cells/*/outputs/*/image/image_data"},
+			held: `{"type":"text","file":{"filePath":"","content":%s,"numLines":1,"startLine":1,"totalLines":1}}`,
+		},
+		"Grep":   {plain: places{"content", "filenames/*"}},
+		"Glob":   {plain: places{"filenames/*"}},
+		"mcp__*": ofMCP,
 	},
 }
 
 var codex = &Host{
-	Name: "codex", before: "PreToolUse", after: "PostToolUse",
-	changeInput:  within(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":`, `}}`),
+	Name: "codex", before: "PreToolUse", after: "PostToolUse", takesText: true,
+	// Codex takes no updatedInput without "allow". That approves nothing: a call that needs an approval still asks for it.
+	changeInput:  within(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","updatedInput":`, `}}`),
 	changeResult: asText(`{"decision":"block","reason":`, `}`),
 	tools: map[string]tool{
-		"Bash":        {fenced: places{""}},
+		"Bash":        {fenced: places{""}, loses: "pellucid: The exit code of the command is not shown."},
 		"apply_patch": {plain: places{""}},
 		"mcp__*":      ofMCP,
 	},
 }
 
 var geminiCLI = &Host{
-	Name: "gemini-cli", before: "BeforeTool", after: "AfterTool", resultMember: "llmContent", showsError: true,
+	Name: "gemini-cli", before: "BeforeTool", after: "AfterTool", resultMember: "llmContent", showsError: true, takesText: true,
+	around:       [2]string{"<untrusted_context>\n", "\n</untrusted_context>"},
 	changeInput:  within(`{"hookSpecificOutput":{"hookEventName":"BeforeTool","tool_input":`, `}}`),
 	changeResult: asText(`{"decision":"deny","reason":`, `}`),
 	tools: map[string]tool{
@@ -94,12 +124,13 @@ var geminiCLI = &Host{
 var openCode = &Host{
 	Name: "opencode", before: "tool.execute.before", after: "tool.execute.after",
 	changeInput:  within(`{"args":`, `}`),
-	changeResult: asText(`{"output":`, `}`),
+	changeResult: within(`{"output":`, `}`),
 	tools: map[string]tool{
 		"bash":      {fenced: places{""}},
 		"webfetch":  {fenced: places{""}},
 		"websearch": {fenced: places{""}},
 		"task":      {fenced: places{""}},
+		"*":         {fenced: places{"*/text", "*/resource/text"}, data: ofMCP.data, held: ofMCP.held}, // blocks: of an MCP tool, whose name has no prefix
 	},
 }
 
@@ -107,14 +138,53 @@ func within(before, behind string) func([]byte) []byte {
 	return func(value []byte) []byte { return slices.Concat([]byte(before), value, []byte(behind)) }
 }
 
-// asText is within for a host that takes a text only: any other value becomes its JSON.
+// asText is within for a host that takes a text only. Of blocks that are all text it is that; another value becomes its
+// JSON.
 func asText(before, behind string) func([]byte) []byte {
 	return func(value []byte) []byte {
-		if value[0] != '"' {
+		if text, is := textOf(value); is {
+			value = strictjson.AppendQuote(nil, text)
+		} else {
 			value = strictjson.AppendQuote(nil, string(value))
 		}
 		return slices.Concat([]byte(before), value, []byte(behind))
 	}
+}
+
+// textOf is what a value says where it is a text, blocks of text, or a result of an MCP tool that has only such.
+func textOf(value []byte) (string, bool) {
+	var doc strictjson.Doc
+	if doc.Reset(value, strictjson.Limits{Bytes: 2 * MaxEvent, MendSurrogates: true}) != nil {
+		return "", false
+	}
+	v := doc.Root()
+	if v.Kind() == '"' {
+		return strings.Clone(v.Text()), true
+	}
+	if v.Kind() == '{' {
+		for name := range v.Members() {
+			if !slices.Contains([]string{"content", "isError", "_meta"}, name.Text()) {
+				return "", false
+			}
+		}
+		v = v.Get("content")
+	}
+	if v.Kind() != '[' {
+		return "", false
+	}
+	var texts []string
+	for block := range v.Elements() {
+		for name := range block.Members() {
+			if name.Text() != "text" && name.Text() != "type" {
+				return "", false
+			}
+		}
+		if block.Get("text").Kind() != '"' {
+			return "", false
+		}
+		texts = append(texts, block.Get("text").Text())
+	}
+	return strings.Join(texts, "\n"), len(texts) > 0
 }
 
 // tool returns the row of that name; an empty one where there is none.

@@ -56,6 +56,7 @@ type HookReport struct {
 	Action  Effect `json:"action"`
 	Changed bool   `json:"changed"` // or would be
 	Why     string `json:"why,omitempty"`
+	Adds    string `json:"adds,omitempty"` // by a dry run
 	Error   string `json:"error,omitempty"`
 }
 
@@ -67,6 +68,8 @@ type hookRecord struct {
 	Version   int      `json:"version"` // 1
 	Path      string   `json:"path"`
 	Created   bool     `json:"created"` // there was no such file
+	Events    []string `json:"events"`
+	Entry     string   `json:"entry"` // of each event
 	Before    []byte   `json:"before"`
 	After     string   `json:"after"`     // SHA-256 of the file as it was written, in hex
 	Fragments [][]byte `json:"fragments"` // in the order in which they were put in
@@ -86,7 +89,7 @@ func (o Options) Hooks(m Machine, client string, job Job) (all []HookReport, _ e
 		if job.Undo {
 			err = o.unhook(&r, job)
 		} else if info, statErr := os.Stat(h.home(path)); statErr == nil && info.IsDir() {
-			err = o.hook(h, &r, job)
+			err = o.hook(h, &r, m.OS, job)
 		}
 		if err != nil {
 			r.Action, r.Error = Skipped, err.Error()
@@ -106,11 +109,16 @@ func (o Options) CanHook(m Machine) (hosts []string) {
 		if info, err := os.Stat(h.home(path)); path == "" || err != nil || !info.IsDir() {
 			continue
 		}
-		if src, err := os.ReadFile(path); err != nil || !bytes.Contains(src, []byte(" hook "+h.host)) && !bytes.Contains(src, []byte(`"hook"`)) {
+		if src, err := os.ReadFile(path); err != nil || !calls(src, h.host) {
 			hosts = append(hosts, h.host)
 		}
 	}
 	return hosts
+}
+
+// calls reports whether a file has what calls pellucid hook for the host.
+func calls(src []byte, host string) bool {
+	return bytes.Contains(src, []byte(" hook "+host)) || bytes.Contains(src, []byte(`["hook", "`+host+`"]`))
 }
 
 // home is the folder of the host, which is there where the host is.
@@ -122,7 +130,7 @@ func (h hooking) home(path string) string {
 }
 
 // hook puts the entries, or the plugin, into the file.
-func (o Options) hook(h hooking, r *HookReport, job Job) error {
+func (o Options) hook(h hooking, r *HookReport, system string, job Job) error {
 	before, created, err := readOrEmpty(r.Path)
 	if err != nil {
 		return err
@@ -138,7 +146,7 @@ func (o Options) hook(h hooking, r *HookReport, job Job) error {
 		}
 		created = rec.Created
 	}
-	next := &hookRecord{Version: 1, Path: r.Path, Created: created, Before: original}
+	next := &hookRecord{Version: 1, Path: r.Path, Created: created, Before: original, Events: h.events, Entry: h.entry(system, o.Binary)}
 	after := original
 	if h.events == nil {
 		after = []byte(strings.Replace(openCodePlugin, `"PROGRAM"`, quote(o.Binary), 1))
@@ -150,12 +158,12 @@ func (o Options) hook(h hooking, r *HookReport, job Job) error {
 		after = []byte("{\n}\n")
 	}
 	for _, event := range h.events {
-		if bytes.Contains(original, []byte("hook "+h.host)) {
+		if calls(original, h.host) {
 			r.Action, r.Why = Already, "an entry that Pellucid did not write calls pellucid hook"
 			return nil
 		}
 		var fragment []byte
-		if after, fragment, err = withHook(after, event, h.entry(o.Binary)); err != nil {
+		if after, fragment, err = withHook(after, event, next.Entry); err != nil {
 			return fmt.Errorf("protect: %q: %w: %w", r.Path, ErrFormat, err)
 		}
 		next.Fragments = append(next.Fragments, fragment)
@@ -169,6 +177,9 @@ func (o Options) hook(h hooking, r *HookReport, job Job) error {
 		return nil
 	}
 	if job.DryRun {
+		for _, fragment := range next.Fragments {
+			r.Adds += string(bytes.Trim(fragment, ",\r\n")) + "\n"
+		}
 		return nil
 	}
 	sum := sha256.Sum256(after)
@@ -193,9 +204,26 @@ func (h hooking) isOff(src []byte) bool {
 }
 
 // entry is a hook for every tool.
-func (h hooking) entry(binary string) string {
-	command := terminal.ShellWord(binary) + " hook " + h.host
+func (h hooking) entry(system, binary string) string {
+	command := shellWord(system, binary) + " hook " + h.host
+	if system == "windows" && command[0] == '"' && h.host == "gemini-cli" { // it runs hooks by PowerShell
+		command = "& " + command
+	}
 	return fmt.Sprintf(`{"matcher": "*", "hooks": [{"type": "command", "command": %s, "timeout": %d}]}`, quote(command), h.timeout)
+}
+
+// shellWord is a path for the shell by which hosts run a hook: sh, or on Windows that of Git, cmd or PowerShell.
+func shellWord(system, path string) string {
+	if system == "windows" {
+		path = strings.ReplaceAll(path, `\`, "/")
+	}
+	switch {
+	case terminal.ShellWord(path) == path:
+		return path
+	case system == "windows":
+		return `"` + path + `"`
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // withHook puts the entry behind those of the event. Of the file nothing else changes; fragment is what was put in.
@@ -251,13 +279,66 @@ func (r *hookRecord) without(src []byte) ([]byte, error) {
 	if sum := sha256.Sum256(src); hex.EncodeToString(sum[:]) == r.After {
 		return r.Before, nil
 	}
+	after := src
 	for _, fragment := range slices.Backward(r.Fragments) {
-		if bytes.Count(src, fragment) != 1 {
+		if bytes.Count(after, fragment) != 1 {
+			return r.withoutEntries(src)
+		}
+		after = bytes.Replace(after, fragment, nil, 1)
+	}
+	return after, nil
+}
+
+// withoutEntries takes the entries out by value: hosts write their settings anew, with white space of their own.
+func (r *hookRecord) withoutEntries(src []byte) ([]byte, error) {
+	for _, event := range r.Events {
+		t, err := parse(src, JSON, true)
+		if err != nil {
 			return nil, errHookEdited
 		}
-		src = bytes.Replace(src, fragment, nil, 1)
+		hooks := t.root.get("hooks")
+		for i, e := range hooks.get(event).list() {
+			if sameValue(t.raw(e), []byte(r.Entry)) {
+				src = splices(src, []splice{t.withoutHook(hooks, event, i)})
+				break
+			}
+		}
+	}
+	if len(src) > 0 && (r.Events == nil || bytes.Contains(src, []byte(" hook "))) {
+		return nil, errHookEdited
 	}
 	return src, nil
+}
+
+// withoutHook takes an entry out with its comma, and with the lists and the object that would be empty.
+func (t *text) withoutHook(hooks *node, event string, i int) splice {
+	var from, to []int // where each neighbour begins and ends
+	in := hooks.get(event)
+	for _, e := range in.list() {
+		from, to = append(from, e.start), append(to, e.end)
+	}
+	for _, outer := range []struct {
+		of   *node
+		name string
+	}{{hooks, event}, {t.root, "hooks"}} {
+		if len(from) > 1 {
+			break
+		}
+		in, from, to = outer.of, nil, nil
+		for j, m := range in.all() {
+			from, to = append(from, m.from), append(to, m.value.end)
+			if m.value == in.get(outer.name) {
+				i = j
+			}
+		}
+	}
+	switch {
+	case i > 0:
+		return splice{to[i-1], to[i], nil}
+	case len(from) > 1:
+		return splice{from[0], from[1], nil}
+	}
+	return splice{in.start + 1, in.end - 1, nil}
 }
 
 func (o Options) unhook(r *HookReport, job Job) error {

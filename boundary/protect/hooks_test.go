@@ -3,10 +3,12 @@
 package protect
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -137,8 +139,79 @@ func TestHooksAreNotForced(t *testing.T) {
 	if _, err := o.Hooks(m, "claude-code", Job{Undo: true}); !errors.Is(err, errHookEdited) || read(t, settings) != edited {
 		t.Errorf("edited since: %v", err)
 	}
+	// What a person has taken out by hand is gone, and hooks may come again.
+	byHand := `{"model": "x"}`
+	if err := os.WriteFile(settings, []byte(byHand), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := runHooks(t, o, m, "claude-code", Job{DryRun: true}); got[0].Action != Hooked || !strings.Contains(got[0].Adds, " hook claude-code") {
+		t.Errorf("after taking out by hand: %+v", got)
+	}
+	if err := os.WriteFile(settings, []byte(edited), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	o.DangerouslyForce = true
 	if runHooks(t, o, m, "claude-code", Job{Undo: true}); read(t, settings) != "{}" {
 		t.Errorf("by force: %s", read(t, settings))
+	}
+}
+
+// TestHooksInRewrittenSettings: a host writes its settings anew, with white space of its own. The entries go by value.
+func TestHooksInRewrittenSettings(t *testing.T) {
+	for _, src := range []string{
+		``, `{}`, `{"model":"x"}`, `{"model":"x","hooks":{"Stop":[]},"z":1}`,
+		`{"hooks":{"PostToolUse":[{"matcher":"Edit","hooks":[]}]}}`,
+	} {
+		m, settings := hookMachine(t, src)
+		o := options(t)
+		runHooks(t, o, m, "claude-code", Job{})
+		var v map[string]any
+		if err := json.Unmarshal([]byte(read(t, settings)), &v); err != nil {
+			t.Fatal(err)
+		}
+		v["added"] = true
+		anew, err := json.MarshalIndent(v, "", "    ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(settings, anew, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		runHooks(t, o, m, "claude-code", Job{})
+		if n := strings.Count(read(t, settings), " hook claude-code"); n != 2 {
+			t.Errorf("%s: %d entries after a second run: %s", src, n, read(t, settings))
+		}
+		if err := os.WriteFile(settings, anew, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		runHooks(t, o, m, "claude-code", Job{Undo: true})
+		want := map[string]any{}
+		if src != "" {
+			if err := json.Unmarshal([]byte(src), &want); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want["added"] = true
+		got := map[string]any{}
+		if err := json.Unmarshal([]byte(read(t, settings)), &got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v %s", src, err, read(t, settings))
+		}
+	}
+}
+
+// TestHookCommand: the path of the program is one word for the shell that runs the hook.
+func TestHookCommand(t *testing.T) {
+	for _, x := range []struct{ system, path, want string }{
+		{"linux", "/usr/bin/pellucid", "/usr/bin/pellucid"},
+		{"linux", "/home/jos\u00e9/a b/$x'y", `'/home/jos` + "\u00e9" + `/a b/$x'\''y'`},
+		{"windows", `C:\tools\pellucid.exe`, "C:/tools/pellucid.exe"},
+		{"windows", `C:\Program Files\pellucid.exe`, `"C:/Program Files/pellucid.exe"`},
+	} {
+		if got := shellWord(x.system, x.path); got != x.want {
+			t.Errorf("%s: %s", x.path, got)
+		}
+	}
+	if got := hookings[2].entry("windows", `C:\a b\p.exe`); !strings.Contains(got, `"& \"C:/a b/p.exe\" hook gemini-cli"`) {
+		t.Error(got)
 	}
 }

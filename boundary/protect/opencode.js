@@ -22,7 +22,8 @@ export const Pellucid = async () => ({
     if (answer.args) Object.assign(output.args, answer.args)
   },
   "tool.execute.after": async (input, output) => {
-    const answer = await ask({ hook_event_name: "tool.execute.after", session_id: input.sessionID, tool_name: input.tool, tool_response: output.output })
-    if (typeof answer.output === "string") output.output = answer.output
+    const of = output.output === undefined ? "content" : "output" // the blocks of an MCP tool
+    const answer = await ask({ hook_event_name: "tool.execute.after", session_id: input.sessionID, tool_name: input.tool, tool_response: output[of] })
+    if (answer.output) output[of] = answer.output
   },
 })

@@ -182,6 +182,9 @@ func (r Report) Write(w io.Writer, p terminal.Palette) error {
 	}
 	for _, h := range r.Hooks {
 		fmt.Fprintf(out, "%s  %s\n  %-9s %s\n", p.Bold(h.Host), terminal.Printable(h.Path), h.Action, cmp.Or(terminal.Printable(h.Error), h.Why, "its own tools"))
+		for line := range strings.Lines(h.Adds) {
+			fmt.Fprintf(out, "  + %s\n", terminal.Printable(strings.TrimRight(line, "\r\n")))
+		}
 	}
 	if len(r.Bare) > 0 && !r.Undo {
 		fmt.Fprintf(out, "Shell output, files and pages are not behind the boundary in %s: pellucid protect --hooks covers them.\n", strings.Join(r.Bare, ", "))

@@ -50,6 +50,8 @@ func (c *protectCmd) Validate() error {
 	switch {
 	case c.Client != "" && c.File != "":
 		return errors.New("--client and --file exclude each other")
+	case c.Hooks && c.File != "":
+		return errors.New("--hooks is for the hosts' own files, not for --file")
 	case c.Force && !c.Undo:
 		return errors.New("--force is for --undo")
 	case c.Undo && (len(c.Skip) > 0 || c.Ask || c.Profile != "" || c.Evidence != "" || len(c.Hold) > 0 || c.Policy != ""):
