@@ -22,8 +22,8 @@ type restoring struct {
 	went    frame.Digest // as the server gets them
 }
 
-// lookalikes are the characters of defused control tokens, as docs/spec/scrub.md has them.
-const lookalikes = "\u27e8\u27e9\u27ea\u27eb\u27e6\u27e7\u27ec\u27ed\u2982"
+// Lookalikes are the characters of defused control tokens, as docs/spec/scrub.md has them.
+const Lookalikes = "\u27e8\u27e9\u27ea\u27eb\u27e6\u27e7\u27ec\u27ed\u2982"
 
 // looksDefused reports whether JSON may hold a look-alike, as it is or as an escape.
 func looksDefused(raw []byte) bool {
@@ -118,7 +118,7 @@ func (w *restorer) value(v strictjson.Value) {
 			w.edits.ReplaceText(v, strings.Clone(restored))
 			w.out.tokens += n
 		}
-		w.out.partial = w.out.partial || strings.ContainsAny(restored, lookalikes)
+		w.out.partial = w.out.partial || strings.ContainsAny(restored, Lookalikes)
 	case '[':
 		for e := range v.Elements() {
 			w.value(e)

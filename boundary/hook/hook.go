@@ -131,7 +131,7 @@ func (h *Host) result(ctx context.Context, o Options, event strictjson.Value) ([
 		changed = strictjson.AppendQuote(nil, text+"\n"+r.tool.loses)
 	}
 	answer := h.changeResult(changed)
-	if h.hint != nil && bytes.ContainsAny(changed, lookalikes) && !bytes.ContainsAny(response.Raw(), lookalikes) {
+	if h.hint != nil && bytes.ContainsAny(changed, gateway.Lookalikes) && !bytes.ContainsAny(response.Raw(), gateway.Lookalikes) {
 		answer = h.hint(answer)
 	}
 	return answer, nil

@@ -56,9 +56,6 @@ func HostOf(name string) (*Host, bool) {
 const hintTokens = "pellucid: The result has look-alikes of delimiters of control tokens (U+27E6 to U+27ED, U+2982). " +
 	"In what you write the tokens are restored, but Edit finds no old_string that holds one: choose one beside it, or use Bash or Write."
 
-// lookalikes stand for the delimiters of control tokens. spec: scrub/4.8
-const lookalikes = "\u27e6\u27e7\u27e8\u27e9\u27ea\u27eb\u27ec\u27ed\u2982"
-
 // ofMCP has the texts of what an MCP tool returned, as hosts hand it on: a text, blocks, or a whole result.
 var ofMCP = tool{
 	fenced: places{"", "text", "*/text", "*/resource/text", "content/*/text", "content/*/resource/text"},
