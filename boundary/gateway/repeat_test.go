@@ -51,6 +51,9 @@ func TestRepeatLooksFirst(t *testing.T) {
 					session = strconv.Itoa(sessions)
 					w.Header().Set("Mcp-Session-Id", session)
 				case r.Header.Get("Mcp-Session-Id") != session, forgets && m.Method == mcpmsg.CallTool:
+					if forgets {
+						session = "forgotten"
+					}
 					w.WriteHeader(http.StatusNotFound)
 					return
 				case m.Kind != wire.Request:

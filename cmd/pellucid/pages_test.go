@@ -42,7 +42,7 @@ func TestPagesParse(t *testing.T) {
 				t.Errorf("%s: %s: %v", name, c, err)
 			}
 		}
-		if commands < 3 {
+		if commands < 2 {
 			t.Errorf("%s: only %d commands were found", name, commands)
 		}
 	}
