@@ -123,9 +123,6 @@ func indexOf(k Kind) int {
 	return -1
 }
 
-// known reports whether k is one of the kinds.
-func (k Kind) known() bool { return indexOf(k) >= 0 }
-
 // window is the time for which the counts of an effect hold, in seconds.
 const window = int64(time.Hour / time.Second)
 
