@@ -134,6 +134,7 @@ func toolCall(tool string, args ...string) llm.ToolCall {
 // TestHosts: in front of each real host, what its own tools return reaches the (fake) model without hidden characters and
 // live tokens, shell output has a fence, and what the model writes back holds the tokens of the file.
 func TestHosts(t *testing.T) {
+	t.Parallel()
 	modules := nodeModules(t)
 	bin, err := pellucid()
 	if err != nil {
@@ -141,6 +142,7 @@ func TestHosts(t *testing.T) {
 	}
 	for _, h := range hostTests {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			program := filepath.Join(modules, h.program)
 			if _, err := os.Stat(program); err != nil {
 				t.Skip("the host is not installed: ", err)
@@ -170,7 +172,7 @@ func TestHosts(t *testing.T) {
 			}
 			h.prepare(t, home, strings.NewReplacer("ROOT", root, "NODE", server[0], "SCRIPT", server[1]))
 			h.protect(t, bin, dir, env)
-			ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
+			ctx, stop := context.WithTimeout(t.Context(), 8*time.Minute)
 			defer stop()
 			cmd := exec.CommandContext(ctx, program, h.args...)
 			cmd.Dir, cmd.Env = dir, append(env, h.env(root)...)
