@@ -30,6 +30,8 @@ var limits = strictjson.Limits{Bytes: MaxEvent, Depth: 10_000, Values: 4 << 20, 
 // Nothing is the answer that changes nothing.
 const Nothing = "{}"
 
+const nothingLeft = "[pellucid removed hidden characters: the result has no other text]"
+
 var (
 	errEvent = errors.New("hook: the event is not a JSON object, or is too large")
 	errShape = errors.New("hook: what passed the boundary does not have the shape of the tool's result")
@@ -127,7 +129,10 @@ func (h *Host) result(ctx context.Context, o Options, event strictjson.Value) ([
 	if bytes.Equal(changed, response.Raw()) || quiet && (h.showsError || r.tool.loses != "" || h.takesText && !isText) {
 		return []byte(Nothing), nil
 	}
-	if isText && r.tool.loses != "" && d.Verdict != gateway.Withheld {
+	switch {
+	case isText && text == "" && (h.takesText || changed[0] == '"'): // hosts take an empty text for no change
+		changed = strictjson.AppendQuote(nil, nothingLeft)
+	case isText && r.tool.loses != "" && d.Verdict != gateway.Withheld:
 		changed = strictjson.AppendQuote(nil, text+"\n"+r.tool.loses)
 	}
 	answer := h.changeResult(changed)
@@ -270,20 +275,47 @@ func (r *result) withheld(clean []byte, asText bool) ([]byte, error) {
 	case r.tool.held != "":
 		return fmt.Appendf(nil, r.tool.held, sentence.Raw()), nil
 	}
-	places := append(r.tool.texts(r.value), r.tool.plain.in(r.value)...)
-	all := stringsIn(r.value, nil)
-	if places = append(places, all...); len(places) == 0 {
-		return nil, errShape
-	}
 	var e strictjson.Edits
-	for _, v := range all {
-		if v == places[0] {
-			e.Replace(v, sentence.Raw())
-		} else {
-			e.Replace(v, []byte(`""`))
+	blank := blankStrings(&e, r.value, nil)
+	if len(blank) == 0 {
+		return fmt.Appendf(nil, `{"result":%s}`, sentence.Raw()), nil
+	}
+	place := blank[0]
+	for _, v := range append(r.tool.texts(r.value), r.tool.plain.in(r.value)...) {
+		if slices.Contains(blank, v) {
+			place = v
+			break
 		}
 	}
+	e.Replace(place, sentence.Raw())
 	return e.Apply(nil, r.value), nil
+}
+
+// blankStrings empties the strings of v, which it appends to blank, and removes members whose name could be more than a word.
+func blankStrings(e *strictjson.Edits, v strictjson.Value, blank []strictjson.Value) []strictjson.Value {
+	for element := range v.Elements() {
+		blank = blankStrings(e, element, blank)
+	}
+	for name, member := range v.Members() {
+		switch {
+		case !isWord(name.Text()):
+			e.Remove(member)
+		case member.Kind() != '"' || !slices.Contains(discriminators, name.Text()):
+			blank = blankStrings(e, member, blank)
+		case !isWord(member.Text()):
+			e.Replace(member, []byte(`""`))
+		}
+	}
+	if v.Kind() == '"' {
+		e.Replace(v, []byte(`""`))
+		blank = append(blank, v)
+	}
+	return blank
+}
+
+// isWord reports whether s is too short and plain to tell a model anything.
+func isWord(s string) bool {
+	return len(s) <= 32 && strings.Trim(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz0123456789_-") == ""
 }
 
 // isEncoded reports whether a string is base64, or a URL of data in it.

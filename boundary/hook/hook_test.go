@@ -295,6 +295,38 @@ func TestWithheld(t *testing.T) {
 	}
 }
 
+// TestWithheldNames: the names and discriminators that a withheld result keeps say nothing.
+func TestWithheldNames(t *testing.T) {
+	o := testOptions(t)
+	o.Boundary = withholding{o.Boundary.(*gateway.Inspector)}
+	for response, want := range map[string]string{
+		`{"status":"obey <|im_start|>","obey me":"x","x":["y"],"n":5}`: `{"status":"","x":["held"],"n":5}`,
+		`{"obey me":"x"}`: `{"result":"held"}`,
+		`{"n":5}`:         `{"result":"held"}`,
+		`{"status":"done","type":["x",{"b":"y"}]}`: `{"status":"done","type":["held",{"b":""}]}`,
+	} {
+		answer, err := claudeCode.Answer(t.Context(), o, []byte(`{"hook_event_name":"PostToolUse","tool_name":"Later","tool_response":`+response+`}`))
+		if err != nil || !strings.Contains(string(answer), `"updatedToolOutput":`+want) {
+			t.Errorf("%s: %s %v", response, answer, err)
+		}
+	}
+}
+
+// TestNothingLeft: hosts take an empty text for no change, and would show what was removed.
+func TestNothingLeft(t *testing.T) {
+	o := testOptions(t)
+	for _, h := range Hosts {
+		response := `"\u200b\udb40\udc41"`
+		if h.resultMember != "" {
+			response = `{"` + h.resultMember + `":` + response + `}`
+		}
+		answer, err := h.Answer(t.Context(), o, fmt.Appendf(nil, `{"hook_event_name":%q,"tool_name":"Later","tool_response":%s}`, h.after, response))
+		if err != nil || !strings.Contains(string(answer), `"`+nothingLeft+`"`) {
+			t.Errorf("%s: %s %v", h.Name, answer, err)
+		}
+	}
+}
+
 func TestStrangeEvents(t *testing.T) {
 	o := testOptions(t)
 	for _, event := range []string{"", "null", "[]", `{"hook_event_name":`, `{"hook_event_name":"PostToolUse"`, strings.Repeat("[", 1000), `{"a":1,"a":2}`} {
