@@ -276,7 +276,7 @@ func (s *Server) removed(seen *surface.Surface) {
 // misshapen logs the entries of lists that no client sees for their form, and lists without an end.
 func (s *Server) misshapen(seen *surface.Surface) {
 	if looped := seen.Looped(); len(looped) > 0 {
-		s.a.log.Warn("a cursor of a server's list was there before: the list ends there", "server", s.config().Name, "lists", looped)
+		s.a.log.Warn("a cursor of a server's list was there before, or is not a text: the list ends there", "server", s.config().Name, "lists", looped)
 	}
 	list := seen.LeftOut()
 	if len(list) == 0 {

@@ -317,7 +317,7 @@ func (p *places) mention(m *member, block strictjson.Value, marks *strictjson.Ed
 			shown += m.mark()
 			marks.ReplaceText(v, shown)
 		}
-		if p.owner(shown).m == nil && len(p.mentioned) < maxPlaces {
+		if (shown != uri || p.owner(shown).m == nil) && len(p.mentioned) < maxPlaces {
 			p.mentioned[strings.Clone(shown)] = resource{m, strings.Clone(uri)}
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/logtest"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
@@ -305,6 +306,29 @@ func TestUnionLinks(t *testing.T) {
 }
 
 // TestUnionInstructions: each server's are under a line of ours, that none can forge.
+// TestMarkedLinks: another server cannot take a link over by a template, or by listing the URI as it is marked.
+func TestMarkedLinks(t *testing.T) {
+	for name, list := range map[string]func(*places, *member){
+		"template": func(p *places, m *member) { p.claimTemplate(m, "mem://{x}") },
+		"mark":     func(p *places, m *member) { p.claim(m, "mem://x"); p.claim(m, "mem://x#server=beta") },
+	} {
+		p, alpha, beta := newPlaces(), &member{prefix: "alpha"}, &member{prefix: "beta"}
+		list(&p, alpha)
+		var doc strictjson.Doc
+		if err := doc.Reset([]byte(`{"uri":"mem://x"}`), strictjson.Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		var marks strictjson.Edits
+		p.mention(beta, doc.Root(), &marks)
+		if got := string(marks.Apply(nil, doc.Root())); got != `{"uri":"mem://x#server=beta"}` {
+			t.Errorf("%s: %s", name, got)
+		}
+		if of := p.owner("mem://x#server=beta"); of != (resource{beta, "mem://x"}) {
+			t.Errorf("%s: the link of beta leads to %+v", name, of)
+		}
+	}
+}
+
 func TestUnionInstructions(t *testing.T) {
 	f := fleetOf(t, Options{Version: "7"}, inside("alpha", "who"), inside("beta", "who"))
 	r := connect(t, nil, all(f, wire.Legacy)).InitializeResult()

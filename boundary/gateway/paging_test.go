@@ -64,6 +64,12 @@ func TestPagingEnds(t *testing.T) {
 			if m := ask("b", "a"); strings.Contains(string(m["result"]), "nextCursor\":") || !strings.Contains(string(m["result"]), `"field":"nextCursor","code":"shape-repaired"`) {
 				t.Errorf("%s", m["result"])
 			}
+			for _, cursor := range []string{"5", "null", `["a"]`} {
+				m := r.result(r.request("1", method, `{}`), `{"`+member+`":[],"nextCursor":`+cursor+`}`)
+				if strings.Contains(string(m["result"]), "nextCursor\":") {
+					t.Errorf("%s", m["result"])
+				}
+			}
 			if m := ask("b", ""); strings.Contains(string(m["result"]), "nextCursor\":") {
 				t.Errorf("%s", m["result"])
 			}

@@ -217,7 +217,7 @@ func TestPolicySanitise(t *testing.T) {
 	t.Parallel()
 	const visible = "10\u2076 \u00bd \uff21\ufb01 \u2026 \U0001F468\u200d\U0001F469\u200d\U0001F467 \u043f\u0440\u043ec\u0442\u043e <|im_start|>"
 	const defused = "10\u2076 \u00bd \uff21\ufb01 \u2026 \U0001F468\u200d\U0001F469\u200d\U0001F467 \u043f\u0440\u043ec\u0442\u043e \u27e8|im_start|\u27e9"
-	const said = "\n[treated more strictly by Pellucid: invisible characters that it usually keeps were removed]"
+	const said = "\n[treated more strictly by Pellucid: any invisible characters that it usually keeps were removed]"
 	for _, tt := range []struct {
 		action         policy.Action
 		profile        Profile

@@ -92,8 +92,8 @@ func (r *relay) fromServer(ctx context.Context, m *wire.Message) error {
 	case p.ofTask():
 		r.answersCall(&p, k)
 	case m.Kind != wire.Response:
-	case m.Result.Get("nextCursor").Kind() == '"':
-		p.lastPage = r.paging.loops(k, m.Result.Get("nextCursor").Text())
+	case m.Result.Get("nextCursor").Exists(): // one that is no text leads nowhere
+		p.lastPage = m.Result.Get("nextCursor").Kind() != '"' || r.paging.loops(k, m.Result.Get("nextCursor").Text())
 	}
 	switch {
 	case m.Kind != wire.Response:

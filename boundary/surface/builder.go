@@ -160,9 +160,9 @@ func (b *builder) page(l *list, cursor string, root strictjson.Value) (next stri
 	switch {
 	case p.done || cursor != p.next:
 		return "", OutOfOrder
-	case cur.Exists() && cur.Kind() != '"' && cur.Kind() != 'n', len(next) > maxCursor:
+	case len(next) > maxCursor:
 		return "", Misshapen
-	case p.seen[next] && next != "": // nothing new follows
+	case p.seen[next] && next != "", cur.Exists() && cur.Kind() != '"' && cur.Kind() != 'n': // nothing new follows
 		b.looped = append(b.looped, l.method)
 		next = ""
 	}

@@ -108,7 +108,7 @@ func appendNumber(dst, raw []byte) []byte {
 func isBookkeeping(name string, v strictjson.Value) bool {
 	switch name {
 	case "nextCursor":
-		return v.Kind() == '"' || v.Kind() == 'n'
+		return v.Kind() == '"' || v.Kind() == 'n' || v.Kind() == '0'
 	case "ttlMs":
 		return v.Kind() == '0'
 	case "cacheScope":

@@ -143,6 +143,19 @@ func TestCollectLoops(t *testing.T) {
 	}
 }
 
+// A cursor that is not a text ends its list too.
+func TestCollectNoTextCursor(t *testing.T) {
+	s, err := Collect(t.Context(), serve(t, func(method, cursor string) string {
+		if method != "tools/list" {
+			return legacy("")(method, cursor)
+		}
+		return `{"tools":[` + tool("t", "x") + `],"nextCursor":5}`
+	}), CollectOptions{once: true})
+	if err != nil || !slices.Equal(s.Looped(), []string{"tools/list"}) || len(s.Items()) != 2 {
+		t.Errorf("%v: %v", s, err)
+	}
+}
+
 // A thousand pages are an honest list.
 func TestCollectManyPages(t *testing.T) {
 	s, err := Collect(t.Context(), serve(t, func(method, cursor string) string {
@@ -196,7 +209,6 @@ func TestCollectHostile(t *testing.T) {
 		}, Unsettled},
 		{"two tools of one name", list(tools(tool("a", "one"), tool("a", "two"))), TwiceNamed},
 		{"tools that are an object", list(`{"tools":{}}`), Misshapen},
-		{"cursor that is a number", list(`{"tools":[],"nextCursor":7}`), Misshapen},
 		{"cursor that is too long", list(`{"tools":[],"nextCursor":"` + strings.Repeat("x", maxCursor+1) + `"}`), Misshapen},
 		{"asks for input", list(`{"resultType":"input_required","tools":[]}`), Misshapen},
 		{"error on the second page", func(method, cursor string) string {

@@ -196,7 +196,7 @@ func (s *Surface) Bytes() int { return s.size }
 // such list, and never said so, is the usual reason.
 func (s *Surface) Unlisted() []Unlisted { return s.unlisted }
 
-// Looped are the lists whose cursor came to one that was there before: they end there.
+// Looped are the lists with a cursor that was there before, or is not a text: they end there.
 func (s *Surface) Looped() []string { return s.looped }
 
 // A list is a method that lists entries.

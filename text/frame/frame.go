@@ -222,7 +222,7 @@ type Form struct {
 }
 
 // strictLine is what Form.Strict adds.
-const strictLine = "\n[treated more strictly by Pellucid: invisible characters that it usually keeps were removed]"
+const strictLine = "\n[treated more strictly by Pellucid: any invisible characters that it usually keeps were removed]"
 
 // appendLines appends what stands behind the closing tag.
 func (f Form) appendLines(dst []byte) []byte {
