@@ -164,7 +164,7 @@ func TestOf(t *testing.T) {
 		"what was captured of it": {kept.String(), kept, []string{"pellucid quarantine show " + kept.String()}, []string{"Nothing of the message was kept", "--set hold"}},
 		"a dropped notice":        {dropped.String(), dropped, []string{"Server files sent a notification", "got nothing of it", "not acceptable MCP"}, nil},
 		"a configuration":         {first.String(), first, []string{"A configuration took effect."}, nil},
-		"a stricter pass":         {sanitised.String(), sanitised, []string{"treated more strictly: invisible characters", "Nothing visible was changed", "Rule distrusted of the policy asks to sanitise", "pellucid trust --db x.db"}, []string{"lowers the trust"}},
+		"a stricter pass":         {sanitised.String(), sanitised, []string{"treated more strictly: any invisible characters", "Nothing visible was changed", "Rule distrusted of the policy asks to sanitise", "pellucid trust --db x.db"}, []string{"lowers the trust"}},
 		"a failed rule":           {blamed.String(), blamed, []string{"The rule could not be evaluated", "lowers the trust score of tool read of server files, once for this content (hidden-message): invisible characters in it were decoded"}, []string{"more strictly"}},
 	} {
 		x, err := Of(t.Context(), src, c.ref)

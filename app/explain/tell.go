@@ -166,7 +166,7 @@ func (x *teller) message(d *ruled) {
 	}
 	x.became(d, say)
 	if d.strictly() {
-		say("A rule had it treated more strictly: invisible characters that are usually kept for languages and emoji were removed too. Nothing visible was changed.")
+		say("A rule had it treated more strictly: any invisible characters that are usually kept for languages and emoji were removed too. Nothing visible was changed.")
 	}
 	if d.failed {
 		say("The rule could not be evaluated, as where an argument or a claim that it reads is missing: on_error decided.")

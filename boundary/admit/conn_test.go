@@ -235,13 +235,13 @@ func TestConnRejected(t *testing.T) {
 func TestConnRefuses(t *testing.T) {
 	r := newRig(t)
 	c := r.opened(&peer{answer: func(_ *peer, _, id string, _ json.RawMessage) string {
-		return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32602,"message":"Unsupported protocol version","data":{"supported":["2024-11-05"]}}}`
+		return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32602,"message":"Unsupported\u200b protocol version","data":{"supported":["2024-11-05"]}}}`
 	}})
 	say(t, c, askHello)
 	hears(t, c, `"supported":["2024-11-05"]`)
 	_, err := c.Read(ctx)
 	told := wire.AnswerTo(wire.IntID(7), err) // others who wait
-	if errors.Is(err, ErrRejected) || told == nil || !strings.HasSuffix(told.Error.Get("message").Text(), "error -32602") {
+	if errors.Is(err, ErrRejected) || !strings.HasSuffix(err.Error(), `error -32602, "Unsupported\u200b protocol version"`) || told == nil || !strings.HasSuffix(told.Error.Get("message").Text(), "error -32602") {
 		t.Errorf("%v, %v", err, told)
 	}
 }

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -85,9 +87,20 @@ func (t *talk) capabilities() string {
 type ask func(ctx context.Context, method, cursor string) (result []byte, err error)
 
 // An AnswerError is an error with which a server answered.
-type AnswerError struct{ code int64 }
+type AnswerError struct {
+	code    int64
+	message string
+}
 
-func (e *AnswerError) Error() string { return fmt.Sprintf("error %d", e.code) }
+func answerError(m *wire.Message) *AnswerError {
+	code, _ := m.Error.Get("code").Int64()
+	return &AnswerError{code, strings.Clone(m.Error.Get("message").Text())}
+}
+
+// Error is for the operator.
+func (e *AnswerError) Error() string {
+	return fmt.Sprintf("error %d, %s", e.code, finding.Quote(e.message))
+}
 
 // gather is Collect for whoever holds the conversation: method, which is initialize
 // or server/discover, has been answered by hello. The error is ask's or a
@@ -275,8 +288,7 @@ func (t *talk) ask(ctx context.Context, method, cursor string) ([]byte, error) {
 	}
 	defer m.Release()
 	if m.Kind == wire.ErrorResponse {
-		code, _ := m.Error.Get("code").Int64()
-		return nil, &AnswerError{code}
+		return nil, answerError(m)
 	}
 	return bytes.Clone(m.Result.Raw()), nil
 }

@@ -84,8 +84,8 @@ func (o *Opening) Initialize(ctx context.Context, initialize *wire.Message) (*Su
 	}
 	o.Answer = m
 	if m.Kind == wire.ErrorResponse {
-		code, _ := m.Error.Get("code").Int64()
-		return nil, &RefusedError{NoServer, mcpmsg.Initialize, wire.RefusedWith(code, &AnswerError{code})}
+		said := answerError(m)
+		return nil, &RefusedError{NoServer, mcpmsg.Initialize, wire.RefusedWith(said.code, said)}
 	}
 	if err := t.write(one, wire.NewRequest(wire.ID{}, mcpmsg.Initialized, nil)); err != nil {
 		return nil, err
