@@ -120,7 +120,7 @@ func (x *examiner) hooks(ctx context.Context, opt protect.Options, m protect.Mac
 		case !probed(ctx, opt.Binary, r.Host):
 			x.report.add(r.Host, Failed, "its hook does not answer as it should: try pellucid hook %s < EVENT: %s", r.Host, r.Path)
 		case r.Why != "":
-			x.report.add(r.Host, Warning, "its own tools are behind the boundary, if they are to be: %s: %s", r.Why, r.Path)
+			x.report.add(r.Host, Warning, "its hook is written and answers, but something is left to do: %s: %s", r.Why, r.Path)
 		default:
 			x.report.add(r.Host, OK, "its own tools are behind the boundary: %s", r.Path)
 		}

@@ -90,14 +90,11 @@ func (p *places) task(m *member, id string) {
 
 // owner is whose uri is, by what has been listed or else mentioned; without a member if that is not known.
 func (p *places) owner(uri string) resource {
-	told := p.mentioned[uri]
-	if told.m != nil && uri == told.uri+told.m.mark() { // whatever else was listed under that name, or as a template
+	of, told := p.lister(uri), p.mentioned[uri]
+	if of.m == nil || told.m != nil && uri == told.uri+told.m.mark() { // a marked link, whatever was listed under that name
 		return told
 	}
-	if of := p.lister(uri); of.m != nil {
-		return of
-	}
-	return told
+	return of
 }
 
 // lister is whose uri is by what has been listed.

@@ -190,8 +190,12 @@ func (r *result) hasMore() bool {
 		return true
 	}
 	var doc strictjson.Doc
-	return doc.Reset(rest.Apply(nil, r.value), limits) != nil ||
-		slices.ContainsFunc(stringsIn(doc.Root(), nil), func(v strictjson.Value) bool { return v.Text() != "" })
+	if doc.Reset(rest.Apply(nil, r.value), limits) != nil {
+		return true
+	}
+	rest.Reset()
+	blank := blankStrings(&rest, doc.Root(), nil)
+	return rest.Len() > len(blank) || slices.ContainsFunc(blank, func(v strictjson.Value) bool { return v.Text() != "" })
 }
 
 // asMCP is the result of an MCP tool that says the same: each text is a block of its own, and what is left is structured.
@@ -261,14 +265,11 @@ func (r *result) withheld(clean []byte, asText bool) ([]byte, error) {
 	if doc.Reset(clean, strictjson.Limits{}) != nil {
 		return nil, errShape
 	}
-	var sentence strictjson.Value
-	for block := range doc.Root().Get("content").Elements() {
-		sentence = block.Get("text")
-		break
-	}
-	if sentence.Kind() != '"' {
+	blocks := slices.Collect(doc.Root().Get("content").Elements())
+	if len(blocks) == 0 || blocks[0].Get("text").Kind() != '"' {
 		return nil, errShape
 	}
+	sentence := blocks[0].Get("text")
 	switch {
 	case asText || r.value.Kind() == '"':
 		return bytes.Clone(sentence.Raw()), nil
@@ -280,14 +281,9 @@ func (r *result) withheld(clean []byte, asText bool) ([]byte, error) {
 	if len(blank) == 0 {
 		return fmt.Appendf(nil, `{"result":%s}`, sentence.Raw()), nil
 	}
-	place := blank[0]
-	for _, v := range append(r.tool.texts(r.value), r.tool.plain.in(r.value)...) {
-		if slices.Contains(blank, v) {
-			place = v
-			break
-		}
-	}
-	e.Replace(place, sentence.Raw())
+	shown := append(r.tool.texts(r.value), r.tool.plain.in(r.value)...)
+	place := max(0, slices.IndexFunc(blank, func(v strictjson.Value) bool { return slices.Contains(shown, v) }))
+	e.Replace(blank[place], sentence.Raw())
 	return e.Apply(nil, r.value), nil
 }
 
@@ -297,13 +293,10 @@ func blankStrings(e *strictjson.Edits, v strictjson.Value, blank []strictjson.Va
 		blank = blankStrings(e, element, blank)
 	}
 	for name, member := range v.Members() {
-		switch {
-		case !isWord(name.Text()):
+		if !frame.IsLabel(name.Text()) {
 			e.Remove(member)
-		case member.Kind() != '"' || !slices.Contains(discriminators, name.Text()):
+		} else if !slices.Contains(discriminators, name.Text()) || !frame.IsLabel(member.Text()) {
 			blank = blankStrings(e, member, blank)
-		case !isWord(member.Text()):
-			e.Replace(member, []byte(`""`))
 		}
 	}
 	if v.Kind() == '"' {
@@ -311,11 +304,6 @@ func blankStrings(e *strictjson.Edits, v strictjson.Value, blank []strictjson.Va
 		blank = append(blank, v)
 	}
 	return blank
-}
-
-// isWord reports whether s is too short and plain to tell a model anything.
-func isWord(s string) bool {
-	return len(s) <= 32 && strings.Trim(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz0123456789_-") == ""
 }
 
 // isEncoded reports whether a string is base64, or a URL of data in it.

@@ -139,12 +139,11 @@ func within(before, behind string) func([]byte) []byte {
 // JSON.
 func asText(before, behind string) func([]byte) []byte {
 	return func(value []byte) []byte {
-		if text, is := textOf(value); is {
-			value = strictjson.AppendQuote(nil, text)
-		} else {
-			value = strictjson.AppendQuote(nil, string(value))
+		text, is := textOf(value)
+		if !is {
+			text = string(value)
 		}
-		return slices.Concat([]byte(before), value, []byte(behind))
+		return within(before, behind)(strictjson.AppendQuote(nil, text))
 	}
 }
 
@@ -165,9 +164,6 @@ func textOf(value []byte) (string, bool) {
 			}
 		}
 		v = v.Get("content")
-	}
-	if v.Kind() != '[' {
-		return "", false
 	}
 	var texts []string
 	for block := range v.Elements() {
@@ -208,11 +204,7 @@ func (t tool) texts(result strictjson.Value) []strictjson.Value {
 // in returns the strings of v at the places, in their order.
 func (p places) in(v strictjson.Value) (found []strictjson.Value) {
 	for _, pointer := range p {
-		var names []string
-		if pointer != "" {
-			names = strings.Split(pointer, "/")
-		}
-		found = stringsAt(found, v, names)
+		found = stringsAt(found, v, strings.FieldsFunc(pointer, func(r rune) bool { return r == '/' }))
 	}
 	return found
 }
@@ -224,10 +216,8 @@ func stringsAt(found []strictjson.Value, v strictjson.Value, names []string) []s
 			found = append(found, v)
 		}
 	case names[0] == "*":
-		if v.Kind() == '[' {
-			for e := range v.Elements() {
-				found = stringsAt(found, e, names[1:])
-			}
+		for e := range v.Elements() {
+			found = stringsAt(found, e, names[1:])
 		}
 	case v.Kind() == '{':
 		found = stringsAt(found, v.Get(names[0]), names[1:])
@@ -237,22 +227,3 @@ func stringsAt(found []strictjson.Value, v strictjson.Value, names []string) []s
 
 // discriminators are members by whose value a host tells the forms of a result apart.
 var discriminators = []string{"type", "status", "mode", "kind"}
-
-// stringsIn are all strings of v, but for names and discriminators.
-func stringsIn(v strictjson.Value, found []strictjson.Value) []strictjson.Value {
-	switch v.Kind() {
-	case '"':
-		found = append(found, v)
-	case '[':
-		for e := range v.Elements() {
-			found = stringsIn(e, found)
-		}
-	case '{':
-		for name, member := range v.Members() {
-			if !slices.Contains(discriminators, name.Text()) {
-				found = stringsIn(member, found)
-			}
-		}
-	}
-	return found
-}

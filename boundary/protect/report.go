@@ -163,7 +163,7 @@ func (r Report) Write(w io.Writer, p terminal.Palette) error {
 	switch {
 	case shown == 0 && len(r.Files) > 0:
 		fmt.Fprintln(out, "No server is configured in any client's file.")
-	case r.Undo && len(r.Files) == 0:
+	case r.Undo && len(r.Files)+len(r.Hooks) == 0:
 		fmt.Fprintln(out, "Nothing to undo: Pellucid has changed no file that was found.")
 	case changed == 0 && written > 0 && r.DryRun:
 		fmt.Fprint(out, "\nNothing would be changed.\n")
