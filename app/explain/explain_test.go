@@ -126,6 +126,8 @@ func TestOf(t *testing.T) {
 		Reason: "policy:sanitise", Rule: "policy:distrusted", Findings: []ledger.Count{{Code: finding.HiddenFiller, N: 1}}})
 	blamed := log.add(t, ledger.Event{Kind: ledger.Message, Server: "files", Tool: "read", Method: "tools/call", Shape: "result", Verdict: "withheld",
 		Reason: "denied", Rule: "policy:payee", Withheld: []ledger.Count{{Code: finding.Denied, N: 1}}, Numbers: []ledger.Number{{Name: "policy-failed", N: 1}, {Name: "trust:hidden-message", N: 7}}})
+	hooked := log.add(t, ledger.Event{Kind: ledger.Message, Server: "claude-code", Tool: "Bash", Method: "tools/call", Shape: "result", Verdict: "withheld",
+		Reason: "hidden-tag", Findings: []ledger.Count{{Code: finding.HiddenTag, N: 1}}, Withheld: []ledger.Count{{Code: finding.HiddenTag, N: 1}}})
 
 	src := Sources{
 		Log: log, Guard: "/state/guard", Flag: " --db x.db", Now: func() time.Time { return now }, Looked: []string{"here"},
@@ -152,6 +154,7 @@ func TestOf(t *testing.T) {
 		"the guard":               {guarded.String(), guarded, []string{"A model proposed a call", "wait for a reviewer", "asked the model again", "quarantine release --remember 30d", "--identity file:KEY --db x.db", "quarantine revoke", "It led to block", "ccr replay /state/guard/"}, nil},
 		"a hijack":                {hijack.String(), guarded, []string{"took control of a model", "<- asked for"}, nil},
 		"a block":                 {blocked.String(), blocked, []string{"A block of this tool is in force", "quarantine revoke", "names this evidence id"}, nil},
+		"no queue":                {hooked.String(), hooked, []string{"The configuration holds results in which hidden-tag is found, and nothing could keep this one", "an agent's own tools are never kept"}, []string{"never delivered", "quarantine release"}},
 		"a pin":                   {unapproved.String(), unapproved, []string{"The pin of it is pending now, decided by \"bob\"", "pellucid pins diff files"}, nil},
 		"an orphan":               {orphan.String(), orphan, []string{"The held item expired", "of which nothing is kept"}, nil},
 		"a refused call":          {call.String(), call, []string{"The client called tool write", "refused this call", "Rule no-writes"}, []string{"Nothing of the message was kept"}},

@@ -180,7 +180,7 @@ func (x *teller) whatWasKept(ctx context.Context, d *ruled) {
 	}
 	switch {
 	case !slices.ContainsFunc(d.withheld, func(c ledger.Count) bool { return !hold.Exceptable(c.Code) }):
-		note += " To keep such results for a reviewer, name the code under hold in the configuration, or give wrap --set hold=CODE; then pellucid quarantine show prints them."
+		note += " To keep such results for a reviewer, name the code under hold in the configuration, or give wrap --set hold=CODE; then pellucid quarantine show prints them. Results of an agent's own tools are never kept."
 	case x.out.Tool != "":
 		note += " No reviewer can release such a result. To see the next one, set capture: [received] for the tool in the configuration; then pellucid quarantine show prints it."
 	}

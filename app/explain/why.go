@@ -125,12 +125,16 @@ func (x *teller) causeOfDecision(d *ruled) {
 		if d.shape == "call" && d.reason == string(finding.Unapproved) {
 			break // the pin says why
 		}
-		if c := finding.Code(d.reason); c.Known() && d.shape == "call" {
-			x.cause("limit", d.reason, c.Meaning()+" Such a request never reaches the server.")
+		c := finding.Code(d.reason)
+		if len(d.withheld) > 0 && !c.Known() {
+			c = d.withheld[0].Code
+		}
+		if c.Known() && d.shape == "call" {
+			x.cause("limit", string(c), c.Meaning()+" Such a request never reaches the server.")
+		} else if slices.ContainsFunc(d.found, func(f ledger.Count) bool { return f.Code == c }) {
+			x.cause("hold", string(c), "The configuration holds results in which "+string(c)+" is found, and nothing could keep this one for a reviewer.")
 		} else if c.Known() {
-			x.cause("limit", d.reason, c.Meaning()+" Such a message is never delivered.")
-		} else if len(d.withheld) > 0 && d.withheld[0].Code.Known() {
-			x.cause("limit", string(d.withheld[0].Code), d.withheld[0].Code.Meaning()+" Such a message is never delivered.")
+			x.cause("limit", string(c), c.Meaning()+" Such a message is never delivered.")
 		}
 	}
 }

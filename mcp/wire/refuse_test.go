@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // TestHTTPRedirects: what keeps method and body is followed within the origin, a few times; else
@@ -171,11 +173,7 @@ func TestPoolHasty(t *testing.T) {
 	send(t, c, request(1, "ping"))
 	receive(t, c).Release()
 	pool := c.(*pulled).Conn.(*HTTP).opt.Pool
-	for deadline := time.Now().Add(time.Minute); pool.hasty.Load() == 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the end of the connection was not seen")
-		}
-	}
+	waittest.Until(t, "the end of the connection is seen", func() bool { return pool.hasty.Load() != 0 })
 	for range 20 {
 		send(t, c, request(1, "tools/call"))
 		if m := receive(t, c); m.Kind != Response {
