@@ -241,7 +241,7 @@ func (c *Console) begin(q *request, s signin.Session) (*http.Cookie, answer) {
 
 // personName returns the id of a principal as records and the queue have it: a label. Ids have two characters that
 // labels have not, and never those that take their place there: two persons do not become one.
-func personName(id string) string { return strings.NewReplacer("|", "/", "~", "-").Replace(id) }
+func personName(id string) string { return strings.NewReplacer("|", "/", "~", "+").Replace(id) }
 
 // mayFail counts a token or link that is not valid, and reports whether it gets a record and an answer that says why.
 // Those that are valid are not counted, so failures of others refuse no person.

@@ -131,6 +131,13 @@ func TestIDToken(t *testing.T) {
 
 // TestPersonNames: two persons do not become one, and a name that is not of plain letters signs in nobody.
 func TestPersonNames(t *testing.T) {
+	ids, names := []string{"a~b", "a-b", "a|b", "a.b", "a:b", "a@b", "a_b"}, map[string]bool{}
+	for _, id := range ids {
+		names[personName(id)] = true
+	}
+	if len(names) != len(ids) {
+		t.Errorf("of %q: %v", ids, names)
+	}
 	for _, tt := range []struct{ claim, value, want string }{
 		{"sub", "auth0|12", "auth0/12"},
 		{"email", "a|b@example.org", "a|b@example.org"}, // no label: refused
