@@ -53,7 +53,7 @@ func (p *paging) loops(k *call, next string) bool {
 
 // endList takes the cursor out of the last page of a list.
 func (in *inspection) endList(root strictjson.Value) {
-	if !in.p.lastPage {
+	if !in.p.lastPage || !root.Get("nextCursor").Exists() {
 		return
 	}
 	in.w.edits.Remove(root.Get("nextCursor"))

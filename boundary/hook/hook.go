@@ -104,11 +104,8 @@ func (h *Host) result(ctx context.Context, o Options, event strictjson.Value) ([
 	if h.resultMember != "" {
 		response = response.Get(h.resultMember)
 	}
-	if !response.Exists() {
-		return []byte(Nothing), nil
-	}
 	r := result{value: response, tool: h.tool(name)}
-	if r.find(o.Key, h.around); !r.hasMore() {
+	if r.find(o.Key, h.around); !response.Exists() || !r.hasMore() {
 		return []byte(Nothing), nil
 	}
 	clean, d, err := o.Boundary.Inspect(ctx, gateway.ToolResult{Server: h.Name, Tool: name, Raw: r.asMCP()})

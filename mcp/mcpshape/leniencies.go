@@ -32,6 +32,7 @@ type state uint8
 const (
 	missing state = iota
 	null
+	noString // nor null
 	// LaterBlock is a content block of a type that a later revision brought.
 	LaterBlock
 )
@@ -47,6 +48,9 @@ var leniencies = []leniency{{
 }, {
 	name: "structured-only", Type: "CallToolResult", member: "content", when: null, beside: "structuredContent", instead: "[]",
 	needed: "servers whose serializer writes null for what is absent, and that leave out the copy in content",
+}, {
+	name: "cursor", member: "nextCursor", when: noString,
+	needed: "servers that number their pages; a list ends there, for the cursor of a request has to be a string",
 }, {
 	name: "no-result-type", member: "resultType", when: missing, from: mcpmsg.Modern, instead: `"complete"`,
 	needed: "servers of older revisions; the revision's own text says that a client takes an absent one for complete",
@@ -67,7 +71,7 @@ func (l *leniency) of(typ, member string, required bool, revision string) bool {
 }
 
 func (l *leniency) applies(object, value strictjson.Value) bool {
-	if l.when == missing && value.Exists() || l.when == null && value.Kind() != 'n' {
+	if l.when == missing && value.Exists() || l.when == null && value.Kind() != 'n' || l.when == noString && (!value.Exists() || value.Kind() == '"') {
 		return false
 	}
 	return l.beside == "" || object.Get(l.beside).Exists()

@@ -77,6 +77,22 @@ func TestPlace(t *testing.T) {
 	}
 }
 
+// TestCursor: a cursor that is no string leaves its list whole.
+func TestCursor(t *testing.T) {
+	for _, cursor := range []string{"5", "null", `["a"]`, `{"a":1}`, "true"} {
+		var doc strictjson.Doc
+		if err := doc.Reset([]byte(`{"resources":[],"nextCursor":`+cursor+`}`), strictjson.Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		r := Check(newestLegacy, mcpmsg.Result, mcpmsg.ListResources, doc.Root())
+		var e strictjson.Edits
+		r.Mend(&e)
+		if got := string(e.Apply(nil, doc.Root())); r.Fault != (Fault{}) || got != `{"resources":[]}` {
+			t.Errorf("%s: %s, %+v", cursor, got, r.Fault)
+		}
+	}
+}
+
 // TestLeniencies: each is named, says who needs it, and is reached by a type of the table.
 func TestLeniencies(t *testing.T) {
 	used := map[string]bool{}
