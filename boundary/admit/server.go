@@ -26,23 +26,23 @@ type Server struct {
 	cfg   atomic.Pointer[Config]
 	table atomic.Pointer[table]
 
-	mu        sync.Mutex
-	state     state
-	why       error         // of rejected and failed
-	done      chan struct{} // closed when the running check has ended; nil: no check runs
-	next      time.Time     // before which nothing is tried again
-	pause     backoff.Waits
-	surface   *surface.Surface             // as it was checked; nil: not yet
-	removals  []surface.Removal            // of the surface that was checked last
-	hearers   map[*func()]bool             // told of every change of table
-	noticed   map[surface.Key]surface.Item // not yet written down
-	nbytes    int                          // of noticed
-	nextWrite time.Time                    // of noticed
-	writeRest backoff.Waits
-	refused   map[surface.Digest]bool                         // by pass 1, where nothing is pinned
-	strangers map[surface.Digest]bool                         // noticed, where nothing is pinned
-	tolerated map[surface.Digest]bool                         // versions that differ from an approved one in what is tolerated only
-	collect   func(context.Context) (*surface.Surface, error) // of the next check; nil: Config's
+	mu                sync.Mutex
+	state             state
+	why               error         // of rejected and failed
+	done              chan struct{} // closed when the running check has ended; nil: no check runs
+	next              time.Time     // before which nothing is tried again
+	pause             backoff.Waits
+	surface           *surface.Surface             // as it was checked; nil: not yet
+	removals          []surface.Removal            // of the surface that was checked last
+	hearers           map[*func()]bool             // told of every change of table
+	noticed           map[surface.Key]surface.Item // not yet written down
+	nbytes            int                          // of noticed
+	nextWrite         time.Time                    // of noticed
+	writeRest         backoff.Waits
+	refused           map[surface.Digest]bool                         // by pass 1, where nothing is pinned
+	strangers         map[surface.Digest]bool                         // noticed, where nothing is pinned
+	toleratedVersions map[surface.Digest]bool                         // versions that differ from an approved one in what is tolerated only
+	collect           func(context.Context) (*surface.Surface, error) // of the next check; nil: Config's
 }
 
 var _ gateway.Admission = (*Server)(nil)
@@ -228,7 +228,7 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 	if len(o.Withheld) > 0 {
 		s.withheld(seen, o)
 	}
-	s.unsettled(o)
+	s.logUnsettled(o)
 	s.removed(seen)
 	s.misshapen(seen)
 	s.describe(ctx, seen.Items(), g.Pins != nil)
@@ -350,7 +350,7 @@ func (s *Server) withheld(seen *surface.Surface, o *surface.CheckResult) {
 }
 
 // unsettled says which items the server changed while it was checked for the first time.
-func (s *Server) unsettled(o *surface.CheckResult) {
+func (s *Server) logUnsettled(o *surface.CheckResult) {
 	if len(o.Unsettled) == 0 {
 		return
 	}
@@ -388,7 +388,7 @@ func (s *Server) tell(level slog.Level, seen *surface.Surface, o *surface.CheckR
 func (s *Server) put(t *table) {
 	s.mu.Lock()
 	old := s.table.Swap(t)
-	s.tolerated = nil
+	s.toleratedVersions = nil
 	news := old != nil && !old.same(t)
 	var hearers []*func()
 	if news {

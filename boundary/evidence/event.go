@@ -75,7 +75,7 @@ func Lowering[D ~[sha256.Size]byte](kind trust.Kind, content D) ledger.Number {
 func markOf(digest []byte) int64 { return int64(binary.BigEndian.Uint64(digest) >> 12) }
 
 // keyed returns the numbers with a keyed mark in the place of each that Lowering has made.
-func (r *Recorder) keyed(list []ledger.Number) []ledger.Number {
+func (r *Recorder) withKeyedMarks(list []ledger.Number) []ledger.Number {
 	list = slices.Clone(list)
 	for i, n := range list {
 		if strings.HasPrefix(n.Name, standing.Lowering) && n.N != 0 {

@@ -267,7 +267,7 @@ func (r *Recorder) seal(e *ledger.Event) (ledger.Sealed, error) {
 	if v := *r.rules.Load(); v != "" && e.Kind != ledger.RulesLoaded {
 		e.Versions = append(e.Versions[:len(e.Versions):len(e.Versions)], ledger.Version{Of: "rules", Version: v})
 	}
-	e.Numbers = r.keyed(e.Numbers)
+	e.Numbers = r.withKeyedMarks(e.Numbers)
 	return e.Seal(salt)
 }
 

@@ -13,8 +13,8 @@ import (
 
 // Ask implements wire.Greeted.
 func (c *life) Ask(ctx context.Context, method string, params []byte) (*wire.Message, error) {
-	c.asked++
-	id := wire.StringID("pellucid-" + strconv.Itoa(c.asked))
+	c.handshakeRequests++
+	id := wire.StringID("pellucid-" + strconv.Itoa(c.handshakeRequests))
 	if err := c.conn.Write(ctx, wire.NewRequest(id, method, params)); err != nil {
 		return nil, err
 	}
@@ -23,7 +23,7 @@ func (c *life) Ask(ctx context.Context, method string, params []byte) (*wire.Mes
 
 // Initialized implements wire.Greeted. The revision has to be that of the process before.
 func (c *life) Initialized(ctx context.Context, version string, ready bool) error {
-	if version != c.version {
+	if version != c.previousVersion {
 		return errChangedVersion
 	}
 	wire.AllowBatches(c.conn, wire.HasBatches(version))

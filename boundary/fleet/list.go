@@ -266,7 +266,7 @@ func (u *union) entry(dst []byte, method string, p *part, v strictjson.Value) ([
 		return append(dst, v.Raw()...), true
 	}
 	own := at.Text()
-	shown := u.shown(method, p, own)
+	shown := u.shownAs(method, p, own)
 	isName := method == mcpmsg.ListTools || method == mcpmsg.ListPrompts
 	switch {
 	case shown == "" || isName && at.Kind() != '"':
@@ -283,13 +283,13 @@ func (u *union) entry(dst []byte, method string, p *part, v strictjson.Value) ([
 }
 
 // shown is how the client sees the name or URI of an entry; "" if that stands for another entry.
-func (u *union) shown(method string, p *part, own string) string {
+func (u *union) shownAs(method string, p *part, own string) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	table := p.m.tools
 	switch method {
 	case mcpmsg.ListResources:
-		return u.places.claim(p.m, own)
+		return u.places.claimURI(p.m, own)
 	case mcpmsg.ListTemplates:
 		return u.places.claimTemplate(p.m, own)
 	case mcpmsg.ListPrompts:

@@ -29,12 +29,12 @@ const (
 func prefixOf(s *Server) string {
 	prefix := strings.NewReplacer("_", "-", ".", "-").Replace(cmp.Or(s.Prefix, s.Name))
 	if len(prefix) > maxPrefix {
-		prefix = prefix[:maxPrefix-digestSize-1] + "-" + digest(prefix)
+		prefix = prefix[:maxPrefix-digestSize-1] + "-" + shortDigest(prefix)
 	}
 	return prefix
 }
 
-func digest(s string) string {
+func shortDigest(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:digestSize/2])
 }
@@ -51,7 +51,7 @@ func outer(server, prefix, name string) (out string, plain bool) {
 	if out == prefix+"_"+name && len(out) <= maxName && !cut(out) {
 		return out, true
 	}
-	end := "_" + digest(server+"\x00"+name)
+	end := "_" + shortDigest(server+"\x00"+name)
 	return out[:min(len(out), maxName-len(end))] + end, false
 }
 

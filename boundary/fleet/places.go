@@ -33,11 +33,11 @@ type template struct {
 	mark    string // behind it and each URI made of it
 }
 
-func (t *template) shown() string { return t.uri + t.mark }
+func (t *template) shownURI() string { return t.uri + t.mark }
 
 // mark stands behind a URI of the member that is another's too. A fragment is no part of what a
 // URI names, and the scheme stays.
-func (m *member) mark() string { return "#server=" + m.prefix }
+func (m *member) uriMark() string { return "#server=" + m.prefix }
 
 const (
 	maxPlaces    = 50_000
@@ -50,8 +50,8 @@ func newPlaces() places {
 }
 
 // claim notes that a member has listed uri, and returns how the client sees it; "" if that is another's.
-func (p *places) claim(m *member, uri string) string {
-	for _, shown := range [...]string{uri, uri + m.mark()} {
+func (p *places) claimURI(m *member, uri string) string {
+	for _, shown := range [...]string{uri, uri + m.uriMark()} {
 		of, taken := p.uris[shown]
 		if taken && of.m != m {
 			continue
@@ -66,9 +66,9 @@ func (p *places) claim(m *member, uri string) string {
 
 // claimTemplate is claim of a URI template.
 func (p *places) claimTemplate(m *member, whole string) string {
-	for _, mark := range [...]string{"", m.mark()} {
+	for _, mark := range [...]string{"", m.uriMark()} {
 		shown := whole + mark
-		i := slices.IndexFunc(p.templates, func(t template) bool { return t.shown() == shown })
+		i := slices.IndexFunc(p.templates, func(t template) bool { return t.shownURI() == shown })
 		if i >= 0 && p.templates[i].m != m {
 			continue
 		}
@@ -89,21 +89,21 @@ func (p *places) task(m *member, id string) {
 }
 
 // owner is whose uri is, by what has been listed or else mentioned; without a member if that is not known.
-func (p *places) owner(uri string) resource {
-	if of := p.lister(uri); of.m != nil {
+func (p *places) ownerOf(uri string) resource {
+	if of := p.listerOf(uri); of.m != nil {
 		return of
 	}
 	return p.mentioned[uri]
 }
 
 // lister is whose uri is by what has been listed.
-func (p *places) lister(uri string) resource {
+func (p *places) listerOf(uri string) resource {
 	if of, listed := p.uris[uri]; listed {
 		return of
 	}
 	best, length := resource{}, 0
 	for _, t := range p.templates {
-		if t.shown() == uri {
+		if t.shownURI() == uri {
 			return t.resource
 		}
 		own, marked := strings.CutSuffix(uri, t.mark)

@@ -25,7 +25,7 @@ func (in *inspection) blocked() finding.Code {
 	}
 	in.d.Policy.Match = policy.Match{Action: policy.Hold, Rule: ruleBlock + b.Scope()}
 	in.cfg.tellPolicy(&in.d)
-	return in.cfg.stops(policy.Hold)
+	return in.cfg.stopCode(policy.Hold)
 }
 
 // ruleBlock begins the rule by which a Block withholds.

@@ -39,16 +39,16 @@ type call struct {
 	item   surface.Key    // what it is about; without a name if that is nothing a server lists
 	wants  uint32         // of a subscription: bits of changing
 	watched
-	store    storeTime
-	restored restoring // of its params; set before it is sent
-	params   []byte    // that the server gets, where it may have to get them again; set before it is sent
-	repeated bool      // they were sent before, in a session that the server had forgotten
+	store          storeTime
+	restored       restoring // of its params; set before it is sent
+	paramsToRepeat []byte    // that the server gets, where it may have to get them again; set before it is sent
+	repeated       bool      // they were sent before, in a session that the server had forgotten
 
-	revision string      // that the request names; "": that of the session
-	over     atomic.Bool // nobody waits for the answer any more
-	level    int         // from which on its client wants log messages, by place in mcpmsg.Levels; -1: none
-	can      mcpmsg.Abilities
-	born     time.Time
+	revision    string      // that the request names; "": that of the session
+	unawaited   atomic.Bool // nobody waits for the answer any more
+	minLogLevel int         // from which on its client wants log messages, by place in mcpmsg.Levels; -1: none
+	abilities   mcpmsg.Abilities
+	born        time.Time
 
 	// Guarded by the lock of calls while the call is under way; not changed once it is not, but for next.
 	stage     stage
@@ -77,7 +77,7 @@ type callContext struct {
 
 // Err implements context.Context.
 func (c callContext) Err() error {
-	if c.k.over.Load() {
+	if c.k.unawaited.Load() {
 		return context.Canceled
 	}
 	return c.Context.Err()
@@ -97,16 +97,16 @@ type calls struct {
 	begun func() // called when there is one more, without the lock; nil: not called
 	limit int
 
-	mu        sync.Mutex // guards what follows, and of each call what says so
-	lastUp    int64
-	lastDown  int64
-	lastToken int64
-	up        map[int64]*call
-	byID      map[wire.ID]*call
-	byToken   map[string]*call
-	ofTasks   map[string]*call // by token: answered with a task, whose progress is told by it
-	down      map[int64]*ask
-	askedBy   map[wire.ID]*ask
+	mu          sync.Mutex // guards what follows, and of each call what says so
+	lastUp      int64
+	lastDown    int64
+	lastToken   int64
+	up          map[int64]*call
+	byID        map[wire.ID]*call
+	byToken     map[string]*call
+	byTaskToken map[string]*call // by token: answered with a task, whose progress is told by it
+	down        map[int64]*ask
+	askedBy     map[wire.ID]*ask
 
 	waiting []*call // for the server's tools to be listed, in their order
 	listing bool    // they are being listed, or those that waited are forwarded
@@ -125,7 +125,7 @@ type rest struct {
 }
 
 func newCalls(limit int) *calls {
-	return &calls{limit: limit, up: map[int64]*call{}, byID: map[wire.ID]*call{}, byToken: map[string]*call{}, ofTasks: map[string]*call{},
+	return &calls{limit: limit, up: map[int64]*call{}, byID: map[wire.ID]*call{}, byToken: map[string]*call{}, byTaskToken: map[string]*call{},
 		down: map[int64]*ask{}, askedBy: map[wire.ID]*ask{}, spoke: time.Now(), lastDown: FirstQuestion()}
 }
 
@@ -155,7 +155,7 @@ func (c *calls) open(n *call) *answer {
 		c.byID[n.id] = n
 	}
 	if n.token != "" {
-		for c.byToken[n.wireToken()] != nil || c.ofTasks[n.wireToken()] != nil {
+		for c.byToken[n.wireToken()] != nil || c.byTaskToken[n.wireToken()] != nil {
 			c.lastToken++
 			n.sent = `"pellucid-` + strconv.FormatInt(c.lastToken, 10) + `"`
 		}
@@ -216,7 +216,7 @@ func (c *calls) closeLocked(old *call) *call {
 	if old == nil {
 		return nil
 	}
-	old.over.Store(true)
+	old.unawaited.Store(true)
 	delete(c.up, old.n)
 	if c.byID[old.id] == old {
 		delete(c.byID, old.id)
@@ -238,7 +238,7 @@ func (c *calls) cancel(id wire.ID, now time.Time) *call {
 	if found == nil {
 		return nil
 	}
-	found.over.Store(true)
+	found.unawaited.Store(true)
 	found.cancelled, found.endless, found.heard = true, false, now
 	if found.held != nil {
 		return c.closeLocked(found)
@@ -260,11 +260,11 @@ func (c *calls) original(n int64) (raw []byte, known bool) {
 
 // progress notes that the server works on what token stands for, and returns it; nil if the client does
 // not wait for it. under reports that it is under way, and not a task.
-func (c *calls) progress(token string, now time.Time) (found *call, under bool) {
+func (c *calls) noteProgress(token string, now time.Time) (found *call, under bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if found = c.byToken[token]; found == nil {
-		return c.ofTasks[token], false
+		return c.byTaskToken[token], false
 	}
 	if found.heard = now; found.cancelled {
 		return nil, false
@@ -273,16 +273,16 @@ func (c *calls) progress(token string, now time.Time) (found *call, under bool) 
 }
 
 // keepToken lets progress be told of the task by which a call was answered.
-func (c *calls) keepToken(k *call) {
+func (c *calls) keepTaskToken(k *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k.token != "" && len(c.ofTasks) < maxTasks {
-		c.ofTasks[k.wireToken()] = k
+	if k.token != "" && len(c.byTaskToken) < maxTasks {
+		c.byTaskToken[k.wireToken()] = k
 	}
 }
 
 // wantLog reports whether a request under way wants log messages of the level.
-func (c *calls) wantLog(level int) bool {
+func (c *calls) anyWantsLog(level int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range c.up {
@@ -293,7 +293,9 @@ func (c *calls) wantLog(level int) bool {
 	return false
 }
 
-func (k *call) wantsLog(level int) bool { return k.level >= 0 && level >= k.level && !k.cancelled }
+func (k *call) wantsLog(level int) bool {
+	return k.minLogLevel >= 0 && level >= k.minLogLevel && !k.cancelled
+}
 
 // only returns the one request that a client waits for; nil if no request waits, or several do.
 func (c *calls) only() (one *call) {
@@ -464,12 +466,12 @@ func newCall(m *wire.Message, now time.Time) *call {
 	k.item, k.wants = itemOf(m), wants(m)
 	meta := m.Params.Get("_meta")
 	k.revision = revision(meta.Get(mcpmsg.KeyVersion).Text())
-	k.can, k.level = mcpmsg.AbilitiesOf(meta.Get(mcpmsg.KeyClientCaps), true), mcpmsg.LevelOf(meta.Get(mcpmsg.KeyLogLevel).Text())
+	k.abilities, k.minLogLevel = mcpmsg.AbilitiesOf(meta.Get(mcpmsg.KeyClientCaps), true), mcpmsg.LevelOf(meta.Get(mcpmsg.KeyLogLevel).Text())
 	switch m.Method {
 	case mcpmsg.Initialize:
-		k.can = mcpmsg.AbilitiesOf(m.Params.Get("capabilities"), true)
+		k.abilities = mcpmsg.AbilitiesOf(m.Params.Get("capabilities"), true)
 	case mcpmsg.SetLevel:
-		k.level = mcpmsg.LevelOf(m.Params.Get("level").Text())
+		k.minLogLevel = mcpmsg.LevelOf(m.Params.Get("level").Text())
 	case mcpmsg.CallTool:
 		k.tool = clip(k.item.Name)
 	case mcpmsg.ListTools, mcpmsg.ListPrompts, mcpmsg.ListResources, mcpmsg.ListTemplates, mcpmsg.ListTasks:

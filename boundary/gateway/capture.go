@@ -77,7 +77,7 @@ func scoresFor(list []classify.Assessment) (out []hold.Score) {
 
 // capture keeps the texts of the call that the message answers, where the rule asks for it, and
 // reports whether it does. It waits for nothing; delivered is nil where nothing of the message was.
-func (in *inspection) capture(received, delivered []byte) bool {
+func (in *inspection) captureTexts(received, delivered []byte) bool {
 	c := &in.rule.Capture
 	refused := (in.unreleasable || in.leftContent) && (c.Arguments || c.Received)
 	if in.cfg.Captures == nil || !in.ofTool() || !isToolResult(in.row) && !in.marked || !c.any(in.d.Verdict) && !refused {

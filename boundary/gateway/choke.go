@@ -34,9 +34,9 @@ type passage struct {
 	// restored says what was restored in the request that it answers.
 	restored restoring
 	// revision of the protocol in which it was sent; "": to be guessed from its form.
-	revision string
-	lastPage bool              // of a list, although it names a cursor
-	can      *mcpmsg.Abilities // of the client whose request it answers; nil where that does not name them
+	revision        string
+	lastPage        bool              // of a list, although it names a cursor
+	clientAbilities *mcpmsg.Abilities // of the client whose request it answers; nil where that does not name them
 
 	// Of a tool's result.
 	tool     string           // label of the tool concerned; empty if none is
@@ -105,14 +105,14 @@ type inspection struct {
 
 	marked bool // it gets provenance, and a record in any case
 
-	admitted strictjson.Doc     // what is left of what a server says of itself
-	mended   strictjson.Doc     // what is left once its form is right
-	again    strictjson.Doc     // what is about to be delivered
-	counts   []policy.Count     // for a policy
-	suspect  suspect            // the classifier that withholds the message
-	item     ID                 // of the queue that holds it
-	place    *intake.Room       // one of longPlaces; nil: the message is short
-	digest   func() hold.Digest // of the result as it was received; nil: it was not asked for
+	admitted  strictjson.Doc     // what is left of what a server says of itself
+	mended    strictjson.Doc     // what is left once its form is right
+	again     strictjson.Doc     // what is about to be delivered
+	counts    []policy.Count     // for a policy
+	suspect   suspect            // the classifier that withholds the message
+	item      ID                 // of the queue that holds it
+	longPlace *intake.Room       // one of longPlaces; nil: the message is short
+	digest    func() hold.Digest // of the result as it was received; nil: it was not asked for
 
 	unreleasable bool // the result is withheld for what no reviewer can release
 	leftContent  bool // structuredContent was left out of an error that a tool reports
@@ -139,7 +139,7 @@ func (in *inspection) forget() {
 	w.reset()
 	w.key, w.keep, w.strict, w.text, w.scrubs, w.llm, w.lookup, w.passages, w.res.Clean = frame.Key{}, nil, nil, nil, nil, nil, nil, nil, scrub.Clean{}
 	w.strictly = false
-	in.inspector, in.p, in.row, in.rule, in.d, in.suspect, in.digest, in.marked, in.item, in.place, in.leftContent, in.unreleasable = nil, passage{}, nil, Rule{}, Decision{}, suspect{}, nil, false, ID{}, nil, false, false
+	in.inspector, in.p, in.row, in.rule, in.d, in.suspect, in.digest, in.marked, in.item, in.longPlace, in.leftContent, in.unreleasable = nil, passage{}, nil, Rule{}, Decision{}, suspect{}, nil, false, ID{}, nil, false, false
 }
 
 // decide returns what to deliver in the place of the message, and records why.
@@ -158,9 +158,9 @@ func (in *inspection) decide() *wire.Message {
 		in.cfg.Log.Error("a message of the server could not be inspected: it is withheld", "error", err)
 		return in.instead(nil)
 	}
-	give, fits := in.fits(in.p.msg.Room(), len(came.Raw()))
+	give, fits := in.reserveRoom(in.p.msg.Room(), len(came.Raw()))
 	defer give()
-	defer in.place.Leave()
+	defer in.longPlace.Leave()
 	if !fits {
 		return in.withhold(finding.NoRoom)
 	}
@@ -203,7 +203,7 @@ func (in *inspection) decide() *wire.Message {
 		in.d.Verdict = Changed
 	}
 	if late {
-		in.capture(came.Raw(), body)
+		in.captureTexts(came.Raw(), body)
 		in.recordLate(came.Raw(), received, out)
 		return out
 	}
@@ -212,7 +212,7 @@ func (in *inspection) decide() *wire.Message {
 		out.Release()
 		return in.unrecorded()
 	}
-	in.capture(came.Raw(), body)
+	in.captureTexts(came.Raw(), body)
 	in.tellClassified()
 	in.p.judged.isShown(&in.d)
 	return out
@@ -241,7 +241,7 @@ func (in *inspection) examine(came strictjson.Value) (strictjson.Value, finding.
 	if code == ok && in.p.released == "" {
 		code = in.holds()
 	}
-	in.place.Leave() // stores and classifiers may take their time
+	in.longPlace.Leave() // stores and classifiers may take their time
 	if code == ok {
 		code = in.blocked()
 	}
@@ -324,13 +324,13 @@ func (in *inspection) walk(root strictjson.Value) finding.Code {
 	in.withholdCapabilities(root)
 	in.endList(root)
 	in.restructure(root)
-	in.explain(root)
+	in.explainError(root)
 	if in.p.msg.Kind == wire.Response {
 		if code := checkResultType(root.Get("resultType")); code != ok {
 			return code
 		}
 	}
-	return in.checkInputRequests(root.Get("inputRequests"), in.p.can)
+	return in.checkInputRequests(root.Get("inputRequests"), in.p.clientAbilities)
 }
 
 func checkResultType(v strictjson.Value) finding.Code {

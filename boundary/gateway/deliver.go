@@ -139,7 +139,7 @@ func (in *inspection) withhold(code finding.Code) *wire.Message {
 			if d.hasNoRoom() {
 				text = placeholderFull
 			}
-			kept = in.capture(root.Raw(), nil)
+			kept = in.captureTexts(root.Raw(), nil)
 		}
 		in.logWithheld(code, kept)
 		raw := toolPlaceholder(text, id, p.msg.Result.Get("resultType").Exists(), frame.MetaKey, note)
@@ -148,7 +148,7 @@ func (in *inspection) withhold(code finding.Code) *wire.Message {
 		return wire.NewResult(p.id, raw)
 	}
 	held := p.msg.Kind == wire.Response && p.call != (hold.Digest{}) && in.marked && code != finding.NoRoom && in.review(code)
-	in.logWithheld(code, held || in.capture(root.Raw(), nil))
+	in.logWithheld(code, held || in.captureTexts(root.Raw(), nil))
 	_ = in.conclude()
 	in.tellClassified()
 	if held {

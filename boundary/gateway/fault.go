@@ -53,7 +53,7 @@ func (w *walker) noteForged(d frame.Digest) {
 
 // fault says what in the message lowers the trust in its server, the worst alone. Findings of other kinds do not: what a
 // text is about, and how it is spelled, is no fault of who delivers it.
-func (in *inspection) fault() Fault {
+func (in *inspection) worstFault() Fault {
 	w, d := &in.w, &in.d
 	switch {
 	case d.Released != "":

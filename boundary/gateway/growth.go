@@ -49,7 +49,7 @@ var longPlaces = intake.NewBudget(max(1, int64(runtime.GOMAXPROCS(0))/2))
 
 // fits waits for room for a message of so many bytes. The caller gives it back. came is what the message
 // has had room for since it was read, nil for nothing.
-func (in *inspection) fits(came *intake.Room, size int) (give func(), ok bool) {
+func (in *inspection) reserveRoom(came *intake.Room, size int) (give func(), ok bool) {
 	if size < worthRoom {
 		return func() {}, true
 	}
@@ -63,8 +63,8 @@ func (in *inspection) fits(came *intake.Room, size int) (give func(), ok bool) {
 	defer done()
 	err := came.Add(ctx, cost)
 	if err == nil && size >= worthPlace {
-		in.place = longPlaces.Room(in.cfg.Principal)
-		err = in.place.Add(ctx, 1)
+		in.longPlace = longPlaces.Room(in.cfg.Principal)
+		err = in.longPlace.Add(ctx, 1)
 	}
 	return came.Leave, err == nil
 }

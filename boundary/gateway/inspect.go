@@ -84,7 +84,7 @@ func (i *Inspector) inspect(ctx context.Context, s *solo, r ToolResult) ([]byte,
 	}
 	p := passage{
 		msg:    (&wire.Message{Kind: wire.Response, ID: wire.IntID(0), Result: s.doc.Root()}).In(r.Room),
-		method: mcpmsg.CallTool, id: wire.IntID(0), tool: toolOf(r.Tool), name: r.Tool, ctx: ctx,
+		method: mcpmsg.CallTool, id: wire.IntID(0), tool: toolLabel(r.Tool), name: r.Tool, ctx: ctx,
 	}
 	if r.Schema != nil {
 		p.output, p.schema = r.Schema, i.cfg.Schemas.Compile(r.Schema)
@@ -134,7 +134,7 @@ func (s *solo) refuse(tool string, code finding.Code) ([]byte, error) {
 	if id == nil {
 		return nil, errors.New("gateway: no randomness for an evidence id")
 	}
-	note := unseen(*id, frame.Origin{Server: s.last.Server, Tool: toolOf(tool)}, scrub.Faithful, code)
+	note := unseen(*id, frame.Origin{Server: s.last.Server, Tool: toolLabel(tool)}, scrub.Faithful, code)
 	return toolPlaceholder(placeholderWhole, *id, false, frame.MetaKey, note), nil
 }
 
@@ -177,7 +177,7 @@ func labelOr(s, or string) string {
 }
 
 // toolOf is the name of a tool if it may be shown.
-func toolOf(name string) string {
+func toolLabel(name string) string {
 	if frame.IsLabel(name) {
 		return name
 	}

@@ -24,7 +24,7 @@ var cursorSeed = maphash.MakeSeed()
 const maxCursors = 10_000
 
 // loops reports whether the page that k has asked for is the last one, although next follows.
-func (p *paging) loops(k *call, next string) bool {
+func (p *paging) isLastPage(k *call, next string) bool {
 	if next == "" {
 		return true
 	}

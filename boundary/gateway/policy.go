@@ -57,7 +57,7 @@ func (in *inspection) decides(root strictjson.Value) finding.Code {
 		e.NotInspected += c.N
 	}
 	e.Size, e.Findings, e.Scores = len(root.Raw()), in.counts, scoresOf(in.d.Classified)
-	e.Facts, e.Session = in.p.facts, in.cfg.Counts.soFar(in.cfg.Policy.Reads().Session)
+	e.Facts, e.Session = in.p.facts, in.cfg.Counts.snapshot(in.cfg.Policy.Reads().Session)
 	in.d.Policy = in.cfg.Policy.Decide(e)
 	for _, t := range in.p.tools { // and what is stricter for one of them
 		rule := in.cfg.rule(t.name)
@@ -74,11 +74,11 @@ func (in *inspection) decides(root strictjson.Value) finding.Code {
 	case policy.Sanitise:
 		return in.walkStrictly(root)
 	}
-	return in.cfg.stops(in.d.Policy.Action)
+	return in.cfg.stopCode(in.d.Policy.Action)
 }
 
 // stops is the code of what an action of the policy keeps from going on.
-func (c *Config) stops(a policy.Action) finding.Code {
+func (c *Config) stopCode(a policy.Action) finding.Code {
 	if a == policy.Deny || c.Hold == nil {
 		return finding.Denied
 	}
@@ -149,7 +149,7 @@ func (r *relay) refusedByPolicy(ctx context.Context, m *wire.Message, k *call) *
 	e.Direction, e.Size = policy.Call, len(m.Params.Raw())
 	reads := r.cfg.Policy.Reads()
 	k.facts = factsOf(reads, m.Params.Get("arguments"), m.Caller)
-	e.Facts, e.Session = k.facts, r.cfg.Counts.called(e.Server+"/"+e.Tool, reads.Session)
+	e.Facts, e.Session = k.facts, r.cfg.Counts.countCall(e.Server+"/"+e.Tool, reads.Session)
 	decided := r.cfg.Policy.Decide(e)
 	if decided.Action < policy.Ask && decided.Would.Rule == "" {
 		return nil
@@ -179,7 +179,7 @@ func (r *relay) refusedByPolicy(ctx context.Context, m *wire.Message, k *call) *
 	case verdict == Passed:
 		return nil
 	case text == placeholderCall:
-		r.cfg.Counts.held()
+		r.cfg.Counts.countHeld()
 		return r.refuseCall(m, k, d.ID, d.Tool, text, finding.Held)
 	}
 	if r.cfg.Captures != nil && k.asked != nil && rule.Capture.any(Dropped) {
@@ -200,7 +200,7 @@ func (in *inspector) callDecision(e policy.Input, m *wire.Message, v Verdict, de
 	if v == Passed {
 		d.Delivered = d.Received
 	} else {
-		d.Withheld = []policy.Count{{Code: in.cfg.stops(decided.Action), N: 1}}
+		d.Withheld = []policy.Count{{Code: in.cfg.stopCode(decided.Action), N: 1}}
 	}
 	return d
 }

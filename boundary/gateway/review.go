@@ -94,7 +94,7 @@ func (in *inspection) review(code finding.Code) bool {
 		level("a withheld result could not be put into the queue for review", "error", err, "evidence", in.d.ID.String())
 	}
 	if in.item = in.d.ID; err == nil {
-		in.cfg.Counts.held()
+		in.cfg.Counts.countHeld()
 	}
 	return err == nil
 }

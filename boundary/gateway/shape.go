@@ -131,13 +131,13 @@ func (in *inspector) unfit(p *passage) bool {
 		return false
 	}
 	if p.checked.Conformity == 0 {
-		p.checked = p.conformity(result)
+		p.checked = p.judgeContent(result)
 	}
 	return !reportsError(result) && p.checked.Conformity == validate.Invalid
 }
 
 // conformity judges structuredContent. Where null is no value of it, the repair leaves it out.
-func (p *passage) conformity(result strictjson.Value) validate.Result {
+func (p *passage) judgeContent(result strictjson.Value) validate.Result {
 	if p.revision != mcpmsg.Modern && result.Get("structuredContent").Kind() == 'n' {
 		return validate.Result{Conformity: validate.Absent}
 	}

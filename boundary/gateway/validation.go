@@ -78,7 +78,7 @@ func (in *inspection) judgeReceived() finding.Code {
 		r = validate.Result{Conformity: validate.Invalid, Reason: twoResults}
 	case r.Conformity != 0:
 	case in.p.schema != nil:
-		r = in.p.conformity(result)
+		r = in.p.judgeContent(result)
 	case result.Get("structuredContent").Exists():
 		r = validate.Result{Conformity: validate.Unverifiable, Reason: in.p.unsure}
 	default:

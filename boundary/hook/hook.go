@@ -59,9 +59,9 @@ func (h *Host) Answer(ctx context.Context, o Options, event []byte) ([]byte, err
 	root := doc.Root()
 	switch root.Get("hook_event_name").Text() {
 	case h.after:
-		return h.result(ctx, o, root)
+		return h.inspectResult(ctx, o, root)
 	case h.before:
-		return h.input(o, root)
+		return h.restoreInput(o, root)
 	}
 	return []byte(Nothing), nil
 }
@@ -84,7 +84,7 @@ func (h *Host) Probe() []byte {
 func Passes(answer []byte) bool { return bytes.Contains(answer, []byte(`"ab"`)) }
 
 // input gives the tokens back to what the agent passes to a tool.
-func (h *Host) input(o Options, event strictjson.Value) ([]byte, error) {
+func (h *Host) restoreInput(o Options, event strictjson.Value) ([]byte, error) {
 	input := event.Get("tool_input")
 	if input.Kind() != '{' {
 		return []byte(Nothing), nil
@@ -97,7 +97,7 @@ func (h *Host) input(o Options, event strictjson.Value) ([]byte, error) {
 }
 
 // result lets what a tool returned through the choke point.
-func (h *Host) result(ctx context.Context, o Options, event strictjson.Value) ([]byte, error) {
+func (h *Host) inspectResult(ctx context.Context, o Options, event strictjson.Value) ([]byte, error) {
 	name, response := event.Get("tool_name").Text(), event.Get("tool_response")
 	if h.resultMember != "" {
 		response = response.Get(h.resultMember)
@@ -105,8 +105,8 @@ func (h *Host) result(ctx context.Context, o Options, event strictjson.Value) ([
 	if !response.Exists() {
 		return []byte(Nothing), nil
 	}
-	r := result{value: response, tool: h.tool(name)}
-	if r.find(o.Key, h.around); !r.hasMore() {
+	r := result{value: response, tool: h.toolRow(name)}
+	if r.findTexts(o.Key, h.around); !r.hasMore() {
 		return []byte(Nothing), nil
 	}
 	clean, d, err := o.Boundary.Inspect(ctx, gateway.ToolResult{Server: h.Name, Tool: name, Raw: r.asMCP()})
@@ -115,20 +115,20 @@ func (h *Host) result(ctx context.Context, o Options, event strictjson.Value) ([
 	}
 	var changed []byte
 	if d.Verdict == gateway.Withheld {
-		changed, err = r.withheld(clean, h.takesText)
+		changed, err = r.buildWithheld(clean, h.takesText)
 	} else {
-		changed, err = r.delivered(clean)
+		changed, err = r.buildDelivered(clean)
 	}
 	if err != nil {
 		return nil, err
 	}
 	text, isText := textOf(changed)
 	quiet := d.Verdict != gateway.Withheld && len(d.Findings) == 0
-	if bytes.Equal(changed, response.Raw()) || quiet && (h.showsError || r.tool.loses != "" || h.takesText && !isText) {
+	if bytes.Equal(changed, response.Raw()) || quiet && (h.showsError || r.tool.lossNote != "" || h.takesText && !isText) {
 		return []byte(Nothing), nil
 	}
-	if isText && r.tool.loses != "" && d.Verdict != gateway.Withheld {
-		changed = strictjson.AppendQuote(nil, text+"\n"+r.tool.loses)
+	if isText && r.tool.lossNote != "" && d.Verdict != gateway.Withheld {
+		changed = strictjson.AppendQuote(nil, text+"\n"+r.tool.lossNote)
 	}
 	answer := h.changeResult(changed)
 	if h.hint != nil && bytes.ContainsAny(changed, gateway.Lookalikes) && !bytes.ContainsAny(response.Raw(), gateway.Lookalikes) {
@@ -149,24 +149,24 @@ type result struct {
 type passage struct {
 	strictjson.Value
 	before, inner, after string // before and after are the host's own
-	own                  bool   // it has a fence of this installation, that of a server behind wrap
+	hasOwnFence          bool   // it has a fence of this installation, that of a server behind wrap
 }
 
 // find finds the texts of the result.
-func (r *result) find(key frame.Key, around [2]string) {
+func (r *result) findTexts(key frame.Key, around [2]string) {
 	var first frame.Origin
-	for _, v := range r.tool.texts(r.value) {
+	for _, v := range r.tool.fencedTexts(r.value) {
 		p := passage{Value: v, inner: v.Text()}
 		if inner, is := strings.CutPrefix(p.inner, around[0]); is && around[0] != "" && strings.HasSuffix(inner, around[1]) {
 			p.before, p.inner, p.after = around[0], strings.TrimSuffix(inner, around[1]), around[1]
 		}
 		origin, _, err := key.Open(p.inner, first)
-		if p.own = err == nil; p.own && first == (frame.Origin{}) {
+		if p.hasOwnFence = err == nil; p.hasOwnFence && first == (frame.Origin{}) {
 			first = origin
 		}
 		r.texts = append(r.texts, p)
 	}
-	for _, v := range r.tool.data.in(r.value) {
+	for _, v := range r.tool.data.findIn(r.value) {
 		if isEncoded(v.Text()) && !slices.ContainsFunc(r.texts, func(p passage) bool { return p.Value == v }) {
 			r.data = append(r.data, v)
 		}
@@ -177,7 +177,7 @@ func (r *result) find(key frame.Key, around [2]string) {
 func (r *result) hasMore() bool {
 	var rest strictjson.Edits
 	for _, p := range r.texts {
-		if p.own {
+		if p.hasOwnFence {
 			rest.Replace(p.Value, []byte(`""`))
 		}
 	}
@@ -196,7 +196,7 @@ func (r *result) asMCP() []byte {
 	separator := ""
 	for _, p := range r.texts {
 		rest.Replace(p.Value, []byte(`""`))
-		if !p.own && p.inner != "" {
+		if !p.hasOwnFence && p.inner != "" {
 			out = append(strictjson.AppendQuote(append(append(out, separator...), `{"type":"text","text":`...), p.inner), '}')
 			separator = ","
 		}
@@ -209,14 +209,14 @@ func (r *result) asMCP() []byte {
 }
 
 // delivered is the tool's result with what passed the choke point in its places.
-func (r *result) delivered(clean []byte) ([]byte, error) {
+func (r *result) buildDelivered(clean []byte) ([]byte, error) {
 	var doc, rest strictjson.Doc
 	longer := strictjson.Limits{Bytes: 2 * MaxEvent} // by fences
 	if doc.Reset(clean, longer) != nil || rest.Reset(doc.Root().Get("structuredContent").Get("result").Raw(), longer) != nil {
 		return nil, errShape
 	}
 	blocks := slices.Collect(doc.Root().Get("content").Elements())
-	places := r.tool.texts(rest.Root())
+	places := r.tool.fencedTexts(rest.Root())
 	if len(places) != len(r.texts) {
 		return nil, errShape
 	}
@@ -224,7 +224,7 @@ func (r *result) delivered(clean []byte) ([]byte, error) {
 	for i, place := range places {
 		p := r.texts[i]
 		switch {
-		case p.own || p.inner == "":
+		case p.hasOwnFence || p.inner == "":
 			e.Replace(place, p.Raw())
 			continue
 		case len(blocks) == 0:
@@ -238,7 +238,7 @@ func (r *result) delivered(clean []byte) ([]byte, error) {
 		blocks = blocks[1:]
 	}
 	at := 0
-	for _, place := range r.tool.data.in(rest.Root()) { // in their order
+	for _, place := range r.tool.data.findIn(rest.Root()) { // in their order
 		if place.Text() == "" && at < len(r.data) && !slices.Contains(places, place) {
 			e.Replace(place, r.data[at].Raw())
 			at++
@@ -251,7 +251,7 @@ func (r *result) delivered(clean []byte) ([]byte, error) {
 }
 
 // withheld is a result of the tool that says a constant sentence, and nothing else.
-func (r *result) withheld(clean []byte, asText bool) ([]byte, error) {
+func (r *result) buildWithheld(clean []byte, asText bool) ([]byte, error) {
 	var doc strictjson.Doc
 	if doc.Reset(clean, strictjson.Limits{}) != nil {
 		return nil, errShape
@@ -267,10 +267,10 @@ func (r *result) withheld(clean []byte, asText bool) ([]byte, error) {
 	switch {
 	case asText || r.value.Kind() == '"':
 		return bytes.Clone(sentence.Raw()), nil
-	case r.tool.held != "":
-		return fmt.Appendf(nil, r.tool.held, sentence.Raw()), nil
+	case r.tool.withheldForm != "":
+		return fmt.Appendf(nil, r.tool.withheldForm, sentence.Raw()), nil
 	}
-	places := append(r.tool.texts(r.value), r.tool.plain.in(r.value)...)
+	places := append(r.tool.fencedTexts(r.value), r.tool.plain.findIn(r.value)...)
 	all := stringsIn(r.value, nil)
 	if places = append(places, all...); len(places) == 0 {
 		return nil, errShape

@@ -29,12 +29,12 @@ type Host struct {
 // A tool says where text stands in what a tool returns. Every string passes the choke point whether a row names it or
 // not; the strings of a tool without a row are treated like those of its plain text.
 type tool struct {
-	fenced places
-	plain  places // what a program parses or the agent edits, as it is: lines of a file
-	data   places // what is base64 passes as it is
-	unless string // a member that says, as true, that there is no text
-	loses  string // says what a changed result lacks: it changes only where something was found
-	held   string // a result that says %s; "": the strings of a result are replaced
+	fenced       places
+	plain        places // what a program parses or the agent edits, as it is: lines of a file
+	data         places // what is base64 passes as it is
+	noTextIf     string // a member that says, as true, that there is no text
+	lossNote     string // says what a changed result lacks: it changes only where something was found
+	withheldForm string // a result that says %s; "": the strings of a result are replaced
 }
 
 // places are JSON pointers without their first slash; * is each element.
@@ -58,20 +58,20 @@ const hintTokens = "pellucid: The result has look-alikes of delimiters of contro
 
 // ofMCP has the texts of what an MCP tool returned, as hosts hand it on: a text, blocks, or a whole result.
 var ofMCP = tool{
-	fenced: places{"", "text", "*/text", "*/resource/text", "content/*/text", "content/*/resource/text"},
-	data:   places{"*/data", "*/source/data", "*/inlineData/data", "*/resource/blob", "content/*/data", "content/*/resource/blob"},
-	held:   `[{"type":"text","text":%s}]`,
+	fenced:       places{"", "text", "*/text", "*/resource/text", "content/*/text", "content/*/resource/text"},
+	data:         places{"*/data", "*/source/data", "*/inlineData/data", "*/resource/blob", "content/*/data", "content/*/resource/blob"},
+	withheldForm: `[{"type":"text","text":%s}]`,
 }
 
 var claudeShell = tool{
-	fenced: places{"stdout", "stderr"}, data: places{"stdout"}, unless: "isImage",
-	held: `{"stdout":%s,"stderr":"","interrupted":false,"isImage":false}`,
+	fenced: places{"stdout", "stderr"}, data: places{"stdout"}, noTextIf: "isImage",
+	withheldForm: `{"stdout":%s,"stderr":"","interrupted":false,"isImage":false}`,
 }
 
 var claudeCode = &Host{
 	Name: "claude-code", before: "PreToolUse", after: "PostToolUse",
-	changeInput:  within(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":`, `}}`),
-	changeResult: within(`{"hookSpecificOutput":{"hookEventName":"PostToolUse","updatedToolOutput":`, `}}`),
+	changeInput:  wrapIn(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":`, `}}`),
+	changeResult: wrapIn(`{"hookSpecificOutput":{"hookEventName":"PostToolUse","updatedToolOutput":`, `}}`),
 	hint: func(answer []byte) []byte {
 		return append(answer[:len(answer)-len("}}")], `,"additionalContext":"`+hintTokens+`"}}`...)
 	},
@@ -84,7 +84,7 @@ var claudeCode = &Host{
 		"Task":       {fenced: places{"content/*/text"}},
 		"Read": {
 			plain: places{"file/content"}, data: places{"file/base64", "file/cells/*/outputs/*/image/image_data"},
-			held: `{"type":"text","file":{"filePath":"","content":%s,"numLines":1,"startLine":1,"totalLines":1}}`,
+			withheldForm: `{"type":"text","file":{"filePath":"","content":%s,"numLines":1,"startLine":1,"totalLines":1}}`,
 		},
 		"Grep":   {plain: places{"content", "filenames/*"}},
 		"Glob":   {plain: places{"filenames/*"}},
@@ -95,10 +95,10 @@ var claudeCode = &Host{
 var codex = &Host{
 	Name: "codex", before: "PreToolUse", after: "PostToolUse", takesText: true,
 	// Codex takes no updatedInput without "allow". That approves nothing: a call that needs an approval still asks for it.
-	changeInput:  within(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","updatedInput":`, `}}`),
+	changeInput:  wrapIn(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","updatedInput":`, `}}`),
 	changeResult: asText(`{"decision":"block","reason":`, `}`),
 	tools: map[string]tool{
-		"Bash":        {fenced: places{""}, loses: "pellucid: The exit code of the command is not shown."},
+		"Bash":        {fenced: places{""}, lossNote: "pellucid: The exit code of the command is not shown."},
 		"apply_patch": {plain: places{""}},
 		"mcp__*":      ofMCP,
 	},
@@ -107,7 +107,7 @@ var codex = &Host{
 var geminiCLI = &Host{
 	Name: "gemini-cli", before: "BeforeTool", after: "AfterTool", resultMember: "llmContent", showsError: true, takesText: true,
 	around:       [2]string{"<untrusted_context>\n", "\n</untrusted_context>"},
-	changeInput:  within(`{"hookSpecificOutput":{"hookEventName":"BeforeTool","tool_input":`, `}}`),
+	changeInput:  wrapIn(`{"hookSpecificOutput":{"hookEventName":"BeforeTool","tool_input":`, `}}`),
 	changeResult: asText(`{"decision":"deny","reason":`, `}`),
 	tools: map[string]tool{
 		"run_shell_command": ofMCP,
@@ -120,18 +120,18 @@ var geminiCLI = &Host{
 // openCode is told of events by its plugin (boundary/protect/opencode.js): its own form is JavaScript.
 var openCode = &Host{
 	Name: "opencode", before: "tool.execute.before", after: "tool.execute.after",
-	changeInput:  within(`{"args":`, `}`),
-	changeResult: within(`{"output":`, `}`),
+	changeInput:  wrapIn(`{"args":`, `}`),
+	changeResult: wrapIn(`{"output":`, `}`),
 	tools: map[string]tool{
 		"bash":      {fenced: places{""}},
 		"webfetch":  {fenced: places{""}},
 		"websearch": {fenced: places{""}},
 		"task":      {fenced: places{""}},
-		"*":         {fenced: places{"*/text", "*/resource/text"}, data: ofMCP.data, held: ofMCP.held}, // blocks: of an MCP tool, whose name has no prefix
+		"*":         {fenced: places{"*/text", "*/resource/text"}, data: ofMCP.data, withheldForm: ofMCP.withheldForm}, // blocks: of an MCP tool, whose name has no prefix
 	},
 }
 
-func within(before, behind string) func([]byte) []byte {
+func wrapIn(before, behind string) func([]byte) []byte {
 	return func(value []byte) []byte { return slices.Concat([]byte(before), value, []byte(behind)) }
 }
 
@@ -185,7 +185,7 @@ func textOf(value []byte) (string, bool) {
 }
 
 // tool returns the row of that name; an empty one where there is none.
-func (h *Host) tool(name string) tool {
+func (h *Host) toolRow(name string) tool {
 	if t, found := h.tools[name]; found {
 		return t
 	}
@@ -198,15 +198,15 @@ func (h *Host) tool(name string) tool {
 }
 
 // texts are the strings of a result that a fence goes around.
-func (t tool) texts(result strictjson.Value) []strictjson.Value {
-	if none, _ := result.Get(t.unless).Bool(); none {
+func (t tool) fencedTexts(result strictjson.Value) []strictjson.Value {
+	if none, _ := result.Get(t.noTextIf).Bool(); none {
 		return nil
 	}
-	return t.fenced.in(result)
+	return t.fenced.findIn(result)
 }
 
 // in returns the strings of v at the places, in their order.
-func (p places) in(v strictjson.Value) (found []strictjson.Value) {
+func (p places) findIn(v strictjson.Value) (found []strictjson.Value) {
 	for _, pointer := range p {
 		var names []string
 		if pointer != "" {

@@ -104,7 +104,7 @@ func (e *entry) command(obj *node) string {
 	if env.exists() && !env.is('{') && !env.is('n') {
 		return whyShape
 	}
-	if e.steers(env) {
+	if e.setsOurVariables(env) {
 		return whyOurs
 	}
 	for _, m := range env.all() {
@@ -165,7 +165,7 @@ func (e *entry) remote(address *node) string {
 		return whyShape
 	case headers.exists() && env.exists() && !d.loose:
 		return whyEnvHeader
-	case e.steers(env):
+	case e.setsOurVariables(env):
 		return whyOurs
 	case e.v.get("apiKey").exists():
 		return whyKey

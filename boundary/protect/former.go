@@ -10,11 +10,11 @@ import (
 
 // A former is a flag that wrap once had, and what says the same now.
 type former struct {
-	flag    string
-	takes   bool   // a value stood behind it
-	member  string // that --set sets; "": now is another flag
-	now     string // what the value is, or, of a flag that takes one, what stands before it
-	several bool   // it could be repeated: the values make one list
+	flag        string
+	takesValue  bool   // a value stood behind it
+	member      string // that --set sets; "": now is another flag
+	replacement string // what the value is, or, of a flag that takes one, what stands before it
+	repeatable  bool   // it could be repeated: the values make one list
 }
 
 var formers = []former{
@@ -63,22 +63,22 @@ func formerOf(word string) (f *former, value string, inside bool) {
 }
 
 // said says what took the place of the flag.
-func (f *former) said() string {
+func (f *former) describe() string {
 	switch {
 	case f.member == "":
-		return f.flag + " is now " + f.now
-	case f.takes:
-		return f.flag + " is now --set " + f.member + "=" + f.now + "…"
+		return f.flag + " is now " + f.replacement
+	case f.takesValue:
+		return f.flag + " is now --set " + f.member + "=" + f.replacement + "…"
 	}
-	return f.flag + " is now --set " + f.member + "=" + f.now
+	return f.flag + " is now --set " + f.member + "=" + f.replacement
 }
 
 // setting is the value of a former flag as --set takes it.
-func (f *former) setting(value string) string {
+func (f *former) settingValue(value string) string {
 	if f.flag == "--db" && strings.Contains(value, "://") {
 		return value // of a database that is no file
 	}
-	return f.now + value
+	return f.replacement + value
 }
 
 // holdsPassword reports whether a word is a setting of the store that wrap refuses for its password.
@@ -114,22 +114,22 @@ func WithoutFormer(words []string) (now, said []string) {
 			}
 			continue
 		}
-		said = append(said, f.said())
-		if f.takes && !inside && i+1 < len(words) {
+		said = append(said, f.describe())
+		if f.takesValue && !inside && i+1 < len(words) {
 			i++
 			value = words[i]
 		}
 		api = api || f.flag == "--review-api"
 		switch at, again := lists[f.flag]; {
 		case f.member == "":
-			now = append(now, strings.Fields(f.now)...)
+			now = append(now, strings.Fields(f.replacement)...)
 		case again:
 			now[at] += "," + value
 		default:
-			if f.several {
+			if f.repeatable {
 				lists[f.flag] = len(now) + 1
 			}
-			now = append(now, "--set", f.member+"="+f.setting(value))
+			now = append(now, "--set", f.member+"="+f.settingValue(value))
 		}
 		if f.flag == "--review-model" { // whose API was openai-chat where no other was named
 			lists["api"] = len(now)

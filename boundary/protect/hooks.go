@@ -23,13 +23,13 @@ import (
 
 // A hooking is a host whose own tools are put behind the boundary: by entries in its settings, or by a plugin.
 type hooking struct {
-	host    string   // as in hook.Hosts
-	file    string   // as in a client's files
-	events  []string // each gets an entry; none of a host that takes a plugin
-	timeout int      // of an event, in the host's unit
-	advice  string   // what is left to do for a person
-	off     []string // the member that switches all hooks off
-	offIs   string   // where it is this
+	host      string   // as in hook.Hosts
+	file      string   // as in a client's files
+	events    []string // each gets an entry; none of a host that takes a plugin
+	timeout   int      // of an event, in the host's unit
+	advice    string   // what is left to do for a person
+	offSwitch []string // the member that switches all hooks off
+	offValue  string   // where it is this
 }
 
 // maxHookSeconds is how long a host waits for an answer before it goes on without one.
@@ -87,9 +87,9 @@ func (o Options) Hooks(m Machine, client string, job Job) (all []HookReport, _ e
 		r := HookReport{Host: h.host, Path: path}
 		var err error
 		if job.Undo {
-			err = o.unhook(&r, job)
-		} else if info, statErr := os.Stat(h.home(path)); statErr == nil && info.IsDir() {
-			err = o.hook(h, &r, m.OS, job)
+			err = o.removeHooks(&r, job)
+		} else if info, statErr := os.Stat(h.hostDir(path)); statErr == nil && info.IsDir() {
+			err = o.writeHook(h, &r, m.OS, job)
 		}
 		if err != nil {
 			r.Action, r.Error = Skipped, err.Error()
@@ -106,10 +106,10 @@ func (o Options) Hooks(m Machine, client string, job Job) (all []HookReport, _ e
 func (o Options) CanHook(m Machine) (hosts []string) {
 	for _, h := range hookings {
 		path := m.path(h.file)
-		if info, err := os.Stat(h.home(path)); path == "" || err != nil || !info.IsDir() {
+		if info, err := os.Stat(h.hostDir(path)); path == "" || err != nil || !info.IsDir() {
 			continue
 		}
-		if src, err := os.ReadFile(path); err != nil || !calls(src, h.host) {
+		if src, err := os.ReadFile(path); err != nil || !callsHook(src, h.host) {
 			hosts = append(hosts, h.host)
 		}
 	}
@@ -117,12 +117,12 @@ func (o Options) CanHook(m Machine) (hosts []string) {
 }
 
 // calls reports whether a file has what calls pellucid hook for the host.
-func calls(src []byte, host string) bool {
+func callsHook(src []byte, host string) bool {
 	return bytes.Contains(src, []byte(" hook "+host)) || bytes.Contains(src, []byte(`["hook", "`+host+`"]`))
 }
 
 // home is the folder of the host, which is there where the host is.
-func (h hooking) home(path string) string {
+func (h hooking) hostDir(path string) string {
 	if h.events == nil {
 		path = filepath.Dir(path)
 	}
@@ -130,7 +130,7 @@ func (h hooking) home(path string) string {
 }
 
 // hook puts the entries, or the plugin, into the file.
-func (o Options) hook(h hooking, r *HookReport, system string, job Job) error {
+func (o Options) writeHook(h hooking, r *HookReport, system string, job Job) error {
 	before, created, err := readOrEmpty(r.Path)
 	if err != nil {
 		return err
@@ -141,12 +141,12 @@ func (o Options) hook(h hooking, r *HookReport, system string, job Job) error {
 	}
 	original := before
 	if rec != nil { // a program that has moved is named by its new path
-		if original, err = rec.without(before); err != nil {
+		if original, err = rec.withoutHooks(before); err != nil {
 			return fmt.Errorf("protect: %q: %w", r.Path, err)
 		}
 		created = rec.Created
 	}
-	next := &hookRecord{Version: 1, Path: r.Path, Created: created, Before: original, Events: h.events, Entry: h.entry(system, o.Binary)}
+	next := &hookRecord{Version: 1, Path: r.Path, Created: created, Before: original, Events: h.events, Entry: h.hookEntry(system, o.Binary)}
 	after := original
 	if h.events == nil {
 		after = []byte(strings.Replace(openCodePlugin, `"PROGRAM"`, quote(o.Binary), 1))
@@ -158,7 +158,7 @@ func (o Options) hook(h hooking, r *HookReport, system string, job Job) error {
 		after = []byte("{\n}\n")
 	}
 	for _, event := range h.events {
-		if calls(original, h.host) {
+		if callsHook(original, h.host) {
 			r.Action, r.Why = Already, "an entry that Pellucid did not write calls pellucid hook"
 			return nil
 		}
@@ -170,7 +170,7 @@ func (o Options) hook(h hooking, r *HookReport, system string, job Job) error {
 	}
 	r.Action, r.Why, r.Changed = Hooked, h.advice, !bytes.Equal(before, after)
 	if h.isOff(after) {
-		r.Why = strings.Join(h.off, ".") + " switches the hooks of this host off"
+		r.Why = strings.Join(h.offSwitch, ".") + " switches the hooks of this host off"
 	}
 	if !r.Changed {
 		r.Action = Already
@@ -193,18 +193,18 @@ func (o Options) hook(h hooking, r *HookReport, system string, job Job) error {
 // isOff reports whether the file switches hooks off.
 func (h hooking) isOff(src []byte) bool {
 	t, err := parse(src, JSON, true)
-	if err != nil || h.off == nil {
+	if err != nil || h.offSwitch == nil {
 		return false
 	}
 	v := t.root
-	for _, name := range h.off {
+	for _, name := range h.offSwitch {
 		v = v.get(name)
 	}
-	return v.known() && string(t.raw(v)) == h.offIs
+	return v.known() && string(t.raw(v)) == h.offValue
 }
 
 // entry is a hook for every tool.
-func (h hooking) entry(system, binary string) string {
+func (h hooking) hookEntry(system, binary string) string {
 	command := shellWord(system, binary) + " hook " + h.host
 	if system == "windows" && command[0] == '"' && h.host == "gemini-cli" { // it runs hooks by PowerShell
 		command = "& " + command
@@ -275,7 +275,7 @@ func lastIn(n *node) *node {
 var errHookEdited = errors.New("the hooks of Pellucid were edited since: take them out by hand")
 
 // without is the file as it would be had Hooks not been run.
-func (r *hookRecord) without(src []byte) ([]byte, error) {
+func (r *hookRecord) withoutHooks(src []byte) ([]byte, error) {
 	if sum := sha256.Sum256(src); hex.EncodeToString(sum[:]) == r.After {
 		return r.Before, nil
 	}
@@ -341,7 +341,7 @@ func (t *text) withoutHook(hooks *node, event string, i int) splice {
 	return splice{in.start + 1, in.end - 1, nil}
 }
 
-func (o Options) unhook(r *HookReport, job Job) error {
+func (o Options) removeHooks(r *HookReport, job Job) error {
 	rec, err := o.readHookRecord(r.Path)
 	if err != nil || rec == nil {
 		return err
@@ -352,7 +352,7 @@ func (o Options) unhook(r *HookReport, job Job) error {
 	}
 	r.Action = Restored
 	if !gone {
-		after, err := rec.without(src)
+		after, err := rec.withoutHooks(src)
 		if err != nil && !o.DangerouslyForce {
 			return fmt.Errorf("protect: %q: %w", r.Path, err)
 		} else if err != nil {

@@ -29,9 +29,9 @@ func (o Options) rewrite(src []byte, f Format, wrapped func(at []string, name st
 			why := e.rewrite()
 			if why == already || why == whyFormer {
 				front, _ := WithoutFormer(e.dialect.front(e.v, o.Binary))
-				s.Warning = e.warning(front)
+				s.Warning = e.looseningWarning(front)
 			} else if why == "" && e.before {
-				s.Warning = e.warning(nil)
+				s.Warning = e.looseningWarning(nil)
 			}
 			switch {
 			case slices.Contains(o.Skip, s.Name):

@@ -37,17 +37,17 @@ func (p *Pin) Decided() Digest {
 // DecidedByHand are the digests of the versions of which By may have decided; nil if no person has.
 func (p *PinnedItem) DecidedByHand() (of []Digest) {
 	if p.byHand {
-		of = p.approved().digests()
+		of = p.approved().knownDigests()
 	}
 	return append(of, p.Blocked...)
 }
 
 // digests are those by which a version is known: the present one, and that of releases in which the order of a set counted.
-func (it Item) digests() []Digest {
+func (it Item) knownDigests() []Digest {
 	return slices.Compact([]Digest{it.Digest, digestOf("item", []byte(it.Kind.String()), []byte(it.Name), it.JSON)})
 }
 
 // in reports whether a list names the version.
-func (it Item) in(list []Digest) bool {
-	return slices.ContainsFunc(it.digests(), func(d Digest) bool { return slices.Contains(list, d) })
+func (it Item) isIn(list []Digest) bool {
+	return slices.ContainsFunc(it.knownDigests(), func(d Digest) bool { return slices.Contains(list, d) })
 }

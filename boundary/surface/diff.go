@@ -81,7 +81,7 @@ func compare(old, new Item) Change { return compareBut(old, new, nil) }
 // compareBut is compare where some parts are tolerated.
 func compareBut(old, new Item, t Tolerated) Change {
 	c := Change{Key: new.Key, Difference: Unchanged, Old: old.Digest, New: new.Digest}
-	if old.same(new, t) {
+	if old.sameBut(new, t) {
 		return c
 	}
 	c.Difference = Changed

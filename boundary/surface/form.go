@@ -46,8 +46,8 @@ func formOf(key Key, canonical []byte, t Tolerated) []byte {
 	if doc.Reset(canonical, itemLimits) != nil {
 		return canonical
 	}
-	f := former{t, make([]byte, 0, len(canonical)+64)}
-	f.value(doc.Root(), inEntry, "")
+	f := formWriter{t, make([]byte, 0, len(canonical)+64)}
+	f.appendValue(doc.Root(), inEntry, "")
 	return f.dst
 }
 
@@ -112,18 +112,18 @@ func (p position) member(name string, v strictjson.Value) position {
 	return p
 }
 
-type former struct {
+type formWriter struct {
 	t   Tolerated
 	dst []byte
 }
 
 // value appends the form of v. at is its JSON pointer.
-func (f *former) value(v strictjson.Value, in position, at string) {
+func (f *formWriter) appendValue(v strictjson.Value, in position, at string) {
 	switch kind := v.Kind(); {
 	case kind == '{' && in != inData && in != inSet && in != inEnum:
-		f.object(v, in, at)
+		f.appendObject(v, in, at)
 	case kind == '[' && (in == inSet || in == inEnum):
-		f.set(v, in == inEnum, at)
+		f.appendSet(v, in == inEnum, at)
 	case kind == '[' && in != inData:
 		f.dst = append(f.dst, '[')
 		if in == inSchemas {
@@ -131,28 +131,28 @@ func (f *former) value(v strictjson.Value, in position, at string) {
 		}
 		i := 0
 		for e := range v.Elements() {
-			f.value(e, in, at+"/"+strconv.Itoa(i))
+			f.appendValue(e, in, at+"/"+strconv.Itoa(i))
 			f.dst = append(f.dst, ',')
 			i++
 		}
 		f.dst = closed(f.dst, ']')
 	case in == inMeta && f.t.has(Meta):
-		f.dst = append(f.dst, metaHole(v)...)
+		f.dst = append(f.dst, holeForMeta(v)...)
 	default:
 		f.dst = append(f.dst, v.Raw()...)
 	}
 }
 
-func (f *former) object(v strictjson.Value, in position, at string) {
+func (f *formWriter) appendObject(v strictjson.Value, in position, at string) {
 	f.dst = append(f.dst, '{')
 	for name, val := range v.Members() {
 		n := name.Text()
 		f.dst = append(strictjson.AppendQuote(f.dst, n), ':')
-		switch hole := f.hole(n, val, in); {
+		switch hole := f.holeFor(n, val, in); {
 		case hole != "":
 			f.dst = append(f.dst, hole...)
 		default:
-			f.value(val, in.member(n, val), at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(n))
+			f.appendValue(val, in.member(n, val), at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(n))
 		}
 		f.dst = append(f.dst, ',')
 	}
@@ -161,7 +161,7 @@ func (f *former) object(v strictjson.Value, in position, at string) {
 
 // set appends the elements in order and once. The order of an enum is content: forms show it, and a model may prefer the first
 // value. Of one that is tolerated stands a hole for its type.
-func (f *former) set(v strictjson.Value, enum bool, at string) {
+func (f *formWriter) appendSet(v strictjson.Value, enum bool, at string) {
 	var all []string
 	for e := range v.Elements() {
 		all = append(all, string(e.Raw()))
@@ -171,7 +171,7 @@ func (f *former) set(v strictjson.Value, enum bool, at string) {
 		all = slices.Compact(all)
 	}
 	if enum && f.t.has(Enum+at) && len(all) > 0 && len(all) <= maxEnum && !slices.ContainsFunc(all, func(s string) bool {
-		return (s[0] == '"') != (all[0][0] == '"') || !tolerance().enum.MatchString(s)
+		return (s[0] == '"') != (all[0][0] == '"') || !patterns().enum.MatchString(s)
 	}) {
 		all = []string{"\x01enum" + map[bool]string{true: "string", false: "number"}[all[0][0] == '"']}
 	}
@@ -188,7 +188,7 @@ const (
 // A hole begins with a byte that no text of JSON has, so that a server cannot write one.
 
 // tolerance has the patterns of what is tolerated, which are of this program: none comes from a server.
-var tolerance = sync.OnceValue(func() (p struct{ enum, date, count, version, id, icon *regexp.Regexp }) {
+var patterns = sync.OnceValue(func() (p struct{ enum, date, count, version, id, icon *regexp.Regexp }) {
 	const (
 		day    = `(?:0?[1-9]|[12][0-9]|3[01])`
 		month  = `(?:0?[1-9]|1[0-2])`
@@ -213,20 +213,20 @@ var tolerance = sync.OnceValue(func() (p struct{ enum, date, count, version, id,
 })
 
 // hole is what stands for a member in the form; "" if all of it is compared.
-func (f *former) hole(name string, v strictjson.Value, in position) string {
+func (f *formWriter) holeFor(name string, v strictjson.Value, in position) string {
 	kind := v.Kind()
 	switch {
 	case len(f.t) == 0 || in == inData || in == inSchemas || in == inSets || in == inMeta:
 	case kind == '"' && (name == "description" || name == "instructions" && in == inEntry):
-		return f.text(v.Text())
+		return f.replaceInText(v.Text())
 	case in == inEntry && kind == '"' && name == "version" && f.t.has(Version):
-		return wholly(v, "version", tolerance().version)
+		return holeForAll(v, "version", patterns().version)
 	case in == inEntry && kind == '"' && name == "lastModified" && f.t.has(Date):
-		return wholly(v, "date", tolerance().date)
+		return holeForAll(v, "date", patterns().date)
 	case in == inEntry && kind == '0' && name == "size" && f.t.has(Count):
 		return "\x01count"
 	case in == inIcons && kind == '"' && name == "src" && f.t.has(Icons) && len(v.Text()) <= maxIcon:
-		if m := tolerance().icon.FindStringSubmatch(v.Text()); m != nil && (m[1] == "" || len(m[0]) <= maxURL) {
+		if m := patterns().icon.FindStringSubmatch(v.Text()); m != nil && (m[1] == "" || len(m[0]) <= maxURL) {
 			return "\x01icon" + m[1] + m[2]
 		}
 	}
@@ -234,15 +234,15 @@ func (f *former) hole(name string, v strictjson.Value, in position) string {
 }
 
 // wholly is a hole for a text that is of a type from its beginning to its end.
-func wholly(v strictjson.Value, what string, of *regexp.Regexp) string {
+func holeForAll(v strictjson.Value, what string, of *regexp.Regexp) string {
 	if s := v.Text(); s != "" && len(of.FindString(s)) == len(s) {
 		return "\x01" + what
 	}
 	return ""
 }
 
-func metaHole(v strictjson.Value) string {
-	p := tolerance()
+func holeForMeta(v strictjson.Value) string {
+	p := patterns()
 	switch {
 	case v.Kind() == '0' && len(v.Raw()) <= 20:
 		return "\x01number"
@@ -253,7 +253,7 @@ func metaHole(v strictjson.Value) string {
 		what string
 		of   *regexp.Regexp
 	}{{"date", p.date}, {"id", p.id}, {"version", p.version}} {
-		if hole := wholly(v, of.what, of.of); hole != "" {
+		if hole := holeForAll(v, of.what, of.of); hole != "" {
 			return hole
 		}
 	}
@@ -261,14 +261,14 @@ func metaHole(v strictjson.Value) string {
 }
 
 // text is a text with a hole for each date, version and count that is tolerated and stands alone.
-func (f *former) text(s string) string {
-	p := tolerance()
+func (f *formWriter) replaceInText(s string) string {
+	p := patterns()
 	var b strings.Builder
 	for at, from := 0, 0; ; at++ {
 		if at == len(s) {
 			return b.String() + string(strictjson.AppendQuote(nil, s[from:]))
 		}
-		if s[at] > '~' || !stands(s, at) {
+		if s[at] > '~' || !wordMayBegin(s, at) {
 			continue
 		}
 		for _, part := range []struct {
@@ -279,7 +279,7 @@ func (f *former) text(s string) string {
 			if f.t.has(part.name) {
 				n = len(part.of.FindString(s[at:min(len(s), at+128)]))
 			}
-			if n > 0 && ends(s, at+n) && !(part.name == Count && digits(s, at, at+n)) {
+			if n > 0 && wordMayEnd(s, at+n) && !(part.name == Count && besideDigit(s, at, at+n)) {
 				b.Write(strictjson.AppendQuote(nil, s[from:at]))
 				b.WriteString("\x01" + part.name)
 				at += n - 1
@@ -291,9 +291,11 @@ func (f *former) text(s string) string {
 }
 
 // stands reports whether a word may begin at s[at], and ends whether one may end before it.
-func stands(s string, at int) bool { return at == 0 || strings.IndexByte(" \t\n(~\"'", s[at-1]) >= 0 }
+func wordMayBegin(s string, at int) bool {
+	return at == 0 || strings.IndexByte(" \t\n(~\"'", s[at-1]) >= 0
+}
 
-func ends(s string, at int) bool {
+func wordMayEnd(s string, at int) bool {
 	if at < len(s) && strings.IndexByte(".,;:!?", s[at]) >= 0 {
 		at++
 	}
@@ -302,7 +304,7 @@ func ends(s string, at int) bool {
 
 // digits reports whether a number stands beside s[from:to], with a space between them: together they are an account or a
 // telephone number.
-func digits(s string, from, to int) bool {
+func besideDigit(s string, from, to int) bool {
 	isDigit := func(i int) bool { return i >= 0 && i < len(s) && '0' <= s[i] && s[i] <= '9' }
 	return isDigit(from-2) || isDigit(to+1)
 }
@@ -320,11 +322,11 @@ func (p *PinnedItem) Tolerable() Tolerated {
 			all = append(all, Enum+place+"/enum")
 		}
 	}
-	if !old.same(new, all) {
+	if !old.sameBut(new, all) {
 		return nil
 	}
 	for i := len(all) - 1; i >= 0; i-- {
-		if fewer := slices.Delete(slices.Clone(all), i, i+1); old.same(new, fewer) {
+		if fewer := slices.Delete(slices.Clone(all), i, i+1); old.sameBut(new, fewer) {
 			all = fewer
 		}
 	}

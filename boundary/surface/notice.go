@@ -46,7 +46,7 @@ func (p *Pin) notice(it Item) (dirty bool) {
 		return true
 	}
 	old := &p.Items[i]
-	if old.Approved != "" && it.same(old.approved(), p.Tolerates) || old.Pending != "" && it.Digest == old.PendingDigest() {
+	if old.Approved != "" && it.sameBut(old.approved(), p.Tolerates) || old.Pending != "" && it.Digest == old.PendingDigest() {
 		return false
 	}
 	old.Pending = string(it.JSON)

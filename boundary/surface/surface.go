@@ -116,7 +116,7 @@ func (it Item) DigestAs(t Tolerated) Digest {
 }
 
 // same reports whether two versions of an item differ in nothing but what is tolerated.
-func (it Item) same(other Item, t Tolerated) bool {
+func (it Item) sameBut(other Item, t Tolerated) bool {
 	return it.Digest == other.Digest || len(t) > 0 && it.Key == other.Key && it.DigestAs(t) == other.DigestAs(t)
 }
 

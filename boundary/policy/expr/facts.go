@@ -34,13 +34,13 @@ const maxMatching = 10_000_000
 // reads collects what the expressions of a policy read.
 type reads struct {
 	policy.Reads
-	facts    int // places where args or claims are read
-	matching int // instructions times bytes
+	factReads    int // places where args or claims are read
+	matchingWork int // instructions times bytes
 }
 
 // add adds what one expression reads of args and claims, which can only be taken by a literal: what is kept of a call
 // is known before the call comes.
-func (r *reads) add(a *ast.AST) (out []Problem) {
+func (r *reads) addFacts(a *ast.AST) (out []Problem) {
 	for _, e := range ast.MatchDescendants(ast.NavigateAST(a), ast.KindMatcher(ast.IdentKind)) {
 		name := e.AsIdent()
 		r.Session, r.Trust = r.Session || strings.HasPrefix(name, "session"), r.Trust || strings.HasPrefix(name, "trust.")
@@ -59,7 +59,7 @@ func (r *reads) add(a *ast.AST) (out []Problem) {
 			fail(want)
 			continue
 		}
-		if r.facts++; !slices.Contains(*list, key) {
+		if r.factReads++; !slices.Contains(*list, key) {
 			if *list = append(*list, key); len(*list) > maxReads {
 				fail(fmt.Sprintf("the policy reads more than %d of these", maxReads))
 			}
@@ -110,7 +110,7 @@ func IsToolPath(s string) bool {
 }
 
 // patterns adds the work of the regular expressions of one expression.
-func (r *reads) patterns(a *ast.AST) (out []Problem) {
+func (r *reads) addPatterns(a *ast.AST) (out []Problem) {
 	for _, e := range ast.MatchDescendants(ast.NavigateAST(a), ast.FunctionMatcher("matches")) {
 		children := e.Children() // the text, and the expression
 		arg := children[len(children)-1]
@@ -130,9 +130,9 @@ func (r *reads) patterns(a *ast.AST) (out []Problem) {
 			}
 		}
 		if err == nil {
-			r.matching += len(program.Inst) * longest
+			r.matchingWork += len(program.Inst) * longest
 		}
-		if err != nil || r.matching > maxMatching {
+		if err != nil || r.matchingWork > maxMatching {
 			at := a.SourceInfo().GetStartLocation(arg.ID())
 			out = append(out, Problem{Line: at.Line(), Column: at.Column() + 1, Fault: fmt.Sprintf(
 				"the regular expressions of the policy do too much in the worst case: more than %d instructions times bytes", maxMatching)})
@@ -160,7 +160,7 @@ func (a adapter) NativeToValue(v any) ref.Val {
 var native = adapter{types.DefaultTypeAdapter}
 
 var (
-	object     = &opaque{of: types.NewOpaqueType("object")}
+	object     = &opaque{celType: types.NewOpaqueType("object")}
 	unreadable = types.NewErr("policy: this value cannot be compared")
 )
 
