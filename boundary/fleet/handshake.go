@@ -21,7 +21,7 @@ func (c *life) Ask(ctx context.Context, method string, params []byte) (*wire.Mes
 	return c.answer(ctx, id)
 }
 
-// Initialized implements wire.Greeted. The revision has to be that of the process before.
+// Initialized implements wire.Greeted. The revision must be that of the process before.
 func (c *life) Initialized(ctx context.Context, version string, ready bool) error {
 	if version != c.previousVersion {
 		return errChangedVersion

@@ -21,9 +21,9 @@ type life struct {
 
 	// Of one that takes another's place: what comes waits until the handshake is replayed, and
 	// the other side is told. nil: it is the first.
-	answers           chan arrival  // to the handshake
-	previousVersion   string        // of the one before
-	handshakeRequests int           // requests of the handshake
+	answers           chan arrival // to the handshake
+	previousVersion   string
+	handshakeRequests int
 	done              chan struct{} // closed when it may pass, or the handshake has failed
 	dead              chan struct{} // closed by Ended
 	failed            error         // why it has failed; read once done is closed

@@ -78,21 +78,18 @@ func cut(s string) bool {
 // the prefixed name.
 type names map[string]string
 
-// add notes the name that stands for a server's own and returns it; false if it
-// means another one already, or there are too many.
-func (n names) add(server, prefix, name string) (string, bool) {
+// add notes the name that stands for a server's own and returns it. It returns "" if
+// that name stands for another one already, or there are too many.
+func (n names) add(server, prefix, name string) string {
 	out, plain := outer(server, prefix, name)
-	if plain {
-		return out, true
-	}
-	if have, there := n[out]; there {
-		return out, have == name
-	}
-	if len(n) >= maxNames {
-		return "", false
+	switch have, there := n[out]; {
+	case plain, there && have == name:
+		return out
+	case there || len(n) >= maxNames:
+		return ""
 	}
 	n[strings.Clone(out)] = strings.Clone(name)
-	return out, true
+	return out
 }
 
 // inner is the server's own name; known is false if only a listing could tell.

@@ -13,14 +13,14 @@ import (
 // while the session lasts, so that no server can take over a URI of another. A URI that
 // another server lists already is shown with a mark behind it.
 type places struct {
-	uris      map[string]resource // listed, as the client sees them
-	mentioned map[string]resource // in results, as the client sees them: worth less than a list or template
+	uris      map[string]resource // listed; this and the next two by the URI that the client sees
+	mentioned map[string]resource // in results: worth less than a list or template
 	templates []template
 	tasks     map[string]*member
-	watched   map[string]resource // legacy subscriptions, as the client sees them
+	watched   map[string]resource // legacy subscriptions
 }
 
-// resource is a URI of a server, as the server spells it.
+// resource is a server and one of its URIs, as the server spells it.
 type resource struct {
 	m   *member
 	uri string
@@ -35,8 +35,8 @@ type template struct {
 
 func (t *template) shownURI() string { return t.uri + t.mark }
 
-// mark stands behind a URI of the member that is another's too. A fragment is no part of what a
-// URI names, and the scheme stays.
+// uriMark returns the mark of URIs of the member that another server lists too: a fragment, which
+// keeps the scheme and does not change what a URI names.
 func (m *member) uriMark() string { return "#server=" + m.prefix }
 
 const (
@@ -49,7 +49,7 @@ func newPlaces() places {
 	return places{uris: map[string]resource{}, mentioned: map[string]resource{}, tasks: map[string]*member{}, watched: map[string]resource{}}
 }
 
-// claim notes that a member has listed uri, and returns how the client sees it; "" if that is another's.
+// claimURI notes that a member has listed uri, and returns how the client sees it, or "" if that is another server's.
 func (p *places) claimURI(m *member, uri string) string {
 	for _, shown := range [...]string{uri, uri + m.uriMark()} {
 		of, taken := p.uris[shown]
@@ -64,7 +64,7 @@ func (p *places) claimURI(m *member, uri string) string {
 	return ""
 }
 
-// claimTemplate is claim of a URI template.
+// claimTemplate is claimURI for a URI template.
 func (p *places) claimTemplate(m *member, whole string) string {
 	for _, mark := range [...]string{"", m.uriMark()} {
 		shown := whole + mark
@@ -88,7 +88,7 @@ func (p *places) task(m *member, id string) {
 	}
 }
 
-// owner is whose uri is, by what has been listed or else mentioned; without a member if that is not known.
+// ownerOf returns the resource that uri stands for, by the lists or else by results. It has no member if that is not known.
 func (p *places) ownerOf(uri string) resource {
 	if of := p.listerOf(uri); of.m != nil {
 		return of
@@ -96,7 +96,7 @@ func (p *places) ownerOf(uri string) resource {
 	return p.mentioned[uri]
 }
 
-// lister is whose uri is by what has been listed.
+// listerOf is ownerOf by the lists alone.
 func (p *places) listerOf(uri string) resource {
 	if of, listed := p.uris[uri]; listed {
 		return of

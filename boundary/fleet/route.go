@@ -175,7 +175,7 @@ func (u *union) codeNoResource() int {
 	return wire.CodeNoResource
 }
 
-// watches returns how the client, which has subscribed to it, sees a URI of the member; "" if it has not.
+// watchedAs returns how the client sees a URI of the member, or "" if it has not subscribed to it.
 func (u *union) watchedAs(m *member, uri string) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -187,8 +187,8 @@ func (u *union) watchedAs(m *member, uri string) string {
 	return ""
 }
 
-// owner returns the server that a URI or URI template belongs to, and how it spells it; without a
-// member if no server has listed it. A URI that is not listed belongs to the only server with
+// findOwner returns the server that a URI or URI template belongs to, with the server's spelling of it. It
+// returns no member if no server has listed it. A URI that is not listed belongs to the only server with
 // resources, if just one has any.
 func (u *union) findOwner(ctx context.Context, uri string, meta []byte) resource {
 	look := func() resource {
@@ -301,11 +301,11 @@ func (u *union) learn(m *member, method string, msg *wire.Message) {
 		}
 	}
 	if msg.Edit(&marks) != nil {
-		u.f.log.Warn("a result names resources of another server", "server", m.up.Name)
+		u.f.log.Warn("the URIs in a result could not be marked: they may lead the client to another server", "server", m.up.Name)
 	}
 }
 
-// mention takes the URI of a content block, and marks one that would lead the client to another server.
+// noteMentions notes the URIs of a content block, and marks one that would lead the client to another server.
 func (p *places) noteMentions(m *member, block strictjson.Value, marks *strictjson.Edits) {
 	for _, v := range [...]strictjson.Value{block.Get("uri"), block.Get("resource").Get("uri")} {
 		uri := v.Text()

@@ -75,7 +75,7 @@ func scoresFor(list []classify.Assessment) (out []hold.Score) {
 	return out
 }
 
-// capture keeps the texts of the call that the message answers, where the rule asks for it, and
+// captureTexts keeps the texts of the call that the message answers, where the rule asks for it, and
 // reports whether it does. It waits for nothing; delivered is nil where nothing of the message was.
 func (in *inspection) captureTexts(received, delivered []byte) bool {
 	c := &in.rule.Capture

@@ -35,8 +35,8 @@ type passage struct {
 	restored restoring
 	// revision of the protocol in which it was sent; "": to be guessed from its form.
 	revision        string
-	lastPage        bool              // of a list, although it names a cursor
-	clientAbilities *mcpmsg.Abilities // of the client whose request it answers; nil where that does not name them
+	lastPage        bool              // of a list, although the server sent a cursor
+	clientAbilities *mcpmsg.Abilities // as the request that it answers names them, if it does
 
 	// Of a tool's result.
 	tool     string           // label of the tool concerned; empty if none is
@@ -51,12 +51,12 @@ type passage struct {
 	call     hold.Digest      // of the question that it answers; zero: nothing of it can be released
 	uri      string           // of the resource that was read
 	question *hold.Question   // what is kept of it; nil: nothing
-	facts    *policy.Facts    // what rules read of the call; nil: nothing is known of it
+	facts    *policy.Facts    // of the call, as rules read them
 	released string           // item of the queue that a person has released, or ""
-	ctx      context.Context  // ends with the call that it answers; nil: with its inspection
+	ctx      context.Context  // see the method context
 }
 
-// context ends when the client does not wait for the message any more.
+// context returns a context that ends when the client stops waiting for the message.
 func (p *passage) context() context.Context {
 	if p.ctx == nil {
 		return context.Background()
@@ -111,14 +111,14 @@ type inspection struct {
 	counts    []policy.Count     // for a policy
 	suspect   suspect            // the classifier that withholds the message
 	item      ID                 // of the queue that holds it
-	longPlace *intake.Room       // one of longPlaces; nil: the message is short
+	longPlace *intake.Room       // one of longPlaces, for a long message
 	digest    func() hold.Digest // of the result as it was received; nil: it was not asked for
 
 	unreleasable bool // the result is withheld for what no reviewer can release
 	leftContent  bool // structuredContent was left out of an error that a tool reports
 }
 
-// inspections are those between two messages, of whichever session.
+// inspections is the pool of idle inspections, shared by all sessions.
 var inspections = reuse.Pool[inspection]{Forget: (*inspection).forget}
 
 // pass is the choke point: the one function through which every message of a
@@ -346,14 +346,14 @@ func checkResultType(v strictjson.Value) finding.Code {
 }
 
 // checkInputRequests refuses what the server may not ask of the client inside a result, or inside a
-// notification about a task. can is what the client can be asked; nil: that is not known.
+// notification about a task. can is nil where the abilities of the client are not known.
 func (in *inspector) checkInputRequests(v strictjson.Value, can *mcpmsg.Abilities) finding.Code {
 	for _, request := range v.Members() {
 		switch method := request.Get("method").Text(); {
 		case !in.cfg.passages.Method(method):
 			return finding.Denied
 		case can != nil && isQuestion(method) && !can.Can(method, request.Get("params")):
-			in.cfg.Log.Warn("server asks in a result what the client has not declared that it can be asked", "method", method)
+			in.cfg.Log.Warn("server asks in a result for what the client has not declared as a capability", "method", method)
 			return finding.Denied
 		case method == mcpmsg.Elicit, method == mcpmsg.ListRoots:
 		case method == mcpmsg.Sample && in.cfg.DangerouslyAllowSampling:

@@ -56,8 +56,8 @@ func (r *relay) fromClient(ctx context.Context, m *wire.Message) error {
 	return r.send(ctx, m)
 }
 
-// readsOtherwise reports whether params name what a request is about by a member whose name differs from that of the
-// protocol in case only. Some servers take it for that member, and would run another tool than the one that was decided on.
+// hasCaseVariant reports whether params have a member whose name differs only in case from a member that says what the
+// request is about. Some servers take it for that member, and would run another tool than the one that was decided on.
 func hasCaseVariant(m *wire.Message) bool {
 	switch m.Method {
 	case mcpmsg.CallTool, mcpmsg.GetPrompt, mcpmsg.ReadResource, mcpmsg.Subscribe, mcpmsg.Complete:
@@ -145,8 +145,8 @@ func (r *relay) awaitsTools(k *call, m *wire.Message) bool {
 	return kept
 }
 
-// repeat sends a request once more, which was not carried out since the server had forgotten the session. What
-// the server lists now decides whether it may be asked.
+// repeatRequest sends a request again that the server did not carry out since it had forgotten the session. The
+// tools that the server lists now decide whether it may be asked.
 func (r *relay) repeatRequest(k *call) {
 	m := wire.NewRequest(wire.IntID(k.n), k.method, k.paramsToRepeat)
 	if m.Parse() != nil || !r.calls.reopen(k) {
@@ -192,7 +192,7 @@ func (r *relay) forward(ctx context.Context, m *wire.Message, k *call) error {
 	return ctx.Err()
 }
 
-// prepare makes m what the server gets, or returns the answer to a request that the server does not get.
+// prepareRequest makes m what the server gets, or returns the answer to a request that the server does not get.
 func (r *relay) prepareRequest(m *wire.Message, k *call, headers []mcpmsg.ParamHeader, route *wire.Route) *wire.Message {
 	if k.claim != nil && !agree(route, k.claim, headers) {
 		return errMismatch.to(k, nil)

@@ -12,16 +12,16 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// Bounds of what rules read of a call.
+// Bounds of the facts of a call.
 const (
-	maxSteps   = 200_000  // members and elements that are looked at for all pointers of a call
+	maxSteps   = 200_000  // members and elements that are visited for all pointers of a call
 	maxFacts   = 64 << 10 // bytes of texts that are kept of a call
 	maxClaims  = 64 << 10 // bytes of a token's claims
 	maxCounted = 4096     // tools of a session that are counted apart
 )
 
-// factsOf takes from a call what rules read of it; nil if they read nothing, or looking for it takes too long: then
-// they fail.
+// factsOf returns the facts of a call that rules read. It returns nil if they read nothing, or if the search takes too
+// long: then they fail.
 func factsOf(reads policy.Reads, args strictjson.Value, claims []byte) *policy.Facts {
 	if len(reads.Args)+len(reads.Claims) == 0 {
 		return nil
@@ -54,9 +54,9 @@ func factsOf(reads policy.Reads, args strictjson.Value, claims []byte) *policy.F
 // A factReader reads values within bounds: a call can be long and the pointers many.
 type factReader struct{ stepsLeft, bytesLeft int }
 
-// at is the value at a JSON pointer (RFC 6901), which is well-formed. folded: on the way is a name that differs from
-// one of the pointer in case only. Many servers take the one for the other, the last of both if there are two.
-func (r *factReader) valueAt(v strictjson.Value, pointer string) (at strictjson.Value, folded bool) {
+// valueAt returns the value at a well-formed JSON pointer (RFC 6901). folded reports a name on the way that differs
+// from one of the pointer in case only. Many servers take the one for the other, the last of both if there are two.
+func (r *factReader) valueAt(v strictjson.Value, pointer string) (_ strictjson.Value, folded bool) {
 	for _, step := range strings.Split(pointer, "/")[1:] {
 		next, also := r.findChild(v, strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~"))
 		v, folded = next, folded || also
@@ -64,7 +64,7 @@ func (r *factReader) valueAt(v strictjson.Value, pointer string) (at strictjson.
 	return v, folded
 }
 
-// child is the member of that name, or the element whose index it is, in decimal digits without a leading zero.
+// findChild returns the member with the name step, or the element with the index step, written without a leading zero.
 func (r *factReader) findChild(v strictjson.Value, step string) (child strictjson.Value, folded bool) {
 	for name, member := range v.Members() {
 		if r.stepsLeft--; r.stepsLeft < 0 {
@@ -87,7 +87,7 @@ func (r *factReader) findChild(v strictjson.Value, step string) (child strictjso
 	return child, folded
 }
 
-// plain is a value as rules compare it.
+// comparableValue returns v as rules compare it.
 func (r *factReader) comparableValue(v strictjson.Value) any {
 	switch v.Kind() {
 	case 'n':
@@ -124,17 +124,17 @@ func (r *factReader) comparableValue(v strictjson.Value) any {
 	return policy.Unreadable{}
 }
 
-// Counts counts what one session of a client asks for, of all servers. It is safe for concurrent use.
+// Counts counts the calls of one session of a client, to all servers. It is safe for concurrent use.
 type Counts struct {
 	mu    sync.Mutex
 	total policy.Session
 }
 
-// called counts a call of a tool, and returns what was counted before it.
-func (c *Counts) countCall(tool string, with bool) policy.Session {
+// countCall counts a call of a tool, and returns the counts before it.
+func (c *Counts) countCall(tool string, withTools bool) policy.Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before := c.copyLocked(with)
+	before := c.copyLocked(withTools)
 	c.total.Calls++
 	if c.total.CallsOf == nil {
 		c.total.CallsOf = map[string]int{}
@@ -145,24 +145,24 @@ func (c *Counts) countCall(tool string, with bool) policy.Session {
 	return before
 }
 
-// held counts a call or a result that is held.
+// countHeld counts a call or a result that is held.
 func (c *Counts) countHeld() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.total.Held++
 }
 
-// soFar returns what was counted so far.
-func (c *Counts) snapshot(with bool) policy.Session {
+// snapshot returns a copy of the counts.
+func (c *Counts) snapshot(withTools bool) policy.Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.copyLocked(with)
+	return c.copyLocked(withTools)
 }
 
-// copied is a copy of the counts; with says whether a rule reads those of single tools.
-func (c *Counts) copyLocked(with bool) policy.Session {
+// copyLocked copies the counts, those of single tools only if a rule reads them.
+func (c *Counts) copyLocked(withTools bool) policy.Session {
 	out := c.total
-	if out.CallsOf = nil; with {
+	if out.CallsOf = nil; withTools {
 		out.CallsOf = maps.Clone(c.total.CallsOf)
 	}
 	return out

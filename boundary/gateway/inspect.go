@@ -52,12 +52,12 @@ type ToolResult struct {
 	Schema []byte
 	// Profile is used where neither the Config nor a Rule names one.
 	Profile Profile
-	Room    *intake.Room // what Raw has had room for as a part of a request's body; nil: nothing
+	Room    *intake.Room // that Raw has as a part of a request's body, if any
 }
 
 // Inspect lets r through the choke point. clean is what may go to a client: always
 // a tool's result, and one of constant text if r had to be withheld. The decision
-// is in the record. Nothing waits for the result once ctx has ended.
+// is in the record. Once ctx has ended it waits for nothing.
 func (i *Inspector) Inspect(ctx context.Context, r ToolResult) (clean []byte, d Decision, err error) {
 	h := i.pool.Get()
 	defer h.Release()
@@ -176,7 +176,7 @@ func labelOr(s, or string) string {
 	return frame.Other
 }
 
-// toolOf is the name of a tool if it may be shown.
+// toolLabel returns the name of a tool if it may be shown, else unknownTool.
 func toolLabel(name string) string {
 	if frame.IsLabel(name) {
 		return name

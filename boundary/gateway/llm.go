@@ -137,7 +137,7 @@ func (in *inspection) describe(root strictjson.Value) []byte {
 	return elsewhere(&c, stayed, own)
 }
 
-// fits reports whether a client that has been promised the schema may get raw in the place
+// fitsSchema reports whether a client that has been promised the schema may get raw in the place
 // of own: our members must not break what was right before.
 func (p *passage) fitsSchema(own strictjson.Value, raw []byte) bool {
 	s, ctx := p.schema, p.context()

@@ -77,7 +77,7 @@ func (in *inspection) decides(root strictjson.Value) finding.Code {
 	return in.cfg.stopCode(in.d.Policy.Action)
 }
 
-// stops is the code of what an action of the policy keeps from going on.
+// stopCode returns the code of what an action of the policy stops.
 func (c *Config) stopCode(a policy.Action) finding.Code {
 	if a == policy.Deny || c.Hold == nil {
 		return finding.Denied
@@ -97,9 +97,9 @@ func (in *inspection) walkStrictly(root strictjson.Value) finding.Code {
 	if w.text == s.mcp {
 		return ok
 	}
-	hidden, forged := slices.Clone(w.hidden), slices.Clone(w.forged)
-	w.reset()
-	w.hidden, w.forged = append(w.hidden, hidden...), append(w.forged, forged...)
+	hidden, forged := w.hidden, w.forged
+	w.reset() // which shortens these and leaves their bytes
+	w.hidden, w.forged = hidden, forged
 	w.text, w.strictly = s.strict, true
 	if code := in.validated(in.d.Validation); code != ok { // its notes went with the first walk
 		if !in.leftContent {
@@ -188,7 +188,7 @@ func (r *relay) refusedByPolicy(ctx context.Context, m *wire.Message, k *call) *
 	return r.refuseCall(m, k, d.ID, d.Tool, text, finding.Denied)
 }
 
-// callDecision is what was decided about a call; nil if there is no randomness for its id.
+// callDecision returns the decision about a call, or nil if there is no randomness for its id.
 func (in *inspector) callDecision(e policy.Input, m *wire.Message, v Verdict, decided policy.Ruling) *Decision {
 	id, err := in.ids.next()
 	if err != nil {
@@ -223,7 +223,7 @@ func (r *relay) approved(ctx context.Context, k *call) bool {
 }
 
 // holdCall gives a call to the queue: the same call gets through once a person has released this one. It returns
-// what the client is told.
+// the text for the client.
 func (r *relay) holdCall(ctx context.Context, d *Decision, m *wire.Message, k *call) (placeholder string) {
 	if r.cfg.Hold == nil {
 		return placeholderDeny

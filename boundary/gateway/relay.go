@@ -54,11 +54,11 @@ type relay struct {
 	pace         pace         // of what classifiers are asked about beside answers
 	judging      atomic.Int64 // bytes of messages that wait for classifiers
 	failure      atomic.Pointer[error]
-	answered     atomic.Bool                      // the server has answered something
-	agreed       atomic.Pointer[string]           // revision of a legacy session
-	clientModern atomic.Bool                      // the client is
-	abilities    atomic.Pointer[mcpmsg.Abilities] // what a request of the server can ask the client; nil: it has said nothing yet
-	minLogLevel  atomic.Int32                     // from which on a legacy client wants log messages
+	answered     atomic.Bool            // the server has answered something
+	agreed       atomic.Pointer[string] // revision of a legacy session
+	clientModern atomic.Bool
+	abilities    atomic.Pointer[mcpmsg.Abilities] // of the client; nil before it has declared them
+	minLogLevel  atomic.Int32                     // the least that a legacy client wants of log messages
 
 	clientOver atomic.Bool // no message of the client is taken any more
 	serverOver atomic.Bool // likewise of the server
@@ -294,8 +294,8 @@ func (r *relay) failed() error {
 	return nil
 }
 
-// abandon tells the client of every request that will never be answered, behind what the server has said.
-// why is the end: where that is an answer which was not one, the client is told that.
+// abandonCalls tells the client of every request that will never be answered, behind the last message of the
+// server. why is the reason. If it is an invalid answer of the server, the client is told that.
 func (r *relay) abandonCalls(why error) {
 	ctx, stop := context.WithTimeout(r.life, drainWait)
 	defer stop()

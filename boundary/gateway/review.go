@@ -99,7 +99,7 @@ func (in *inspection) review(code finding.Code) bool {
 	return err == nil
 }
 
-// foundNoRoom has the record say that the queue is full, if that is why an item was not held.
+// foundNoRoom reports whether err says that the queue is full, and notes that in the decision.
 func (d *Decision) foundNoRoom(err error) bool {
 	full := errors.Is(err, hold.ErrFull)
 	if full {

@@ -180,8 +180,8 @@ func (r *relay) serverRequest(ctx context.Context, m *wire.Message) error {
 	return r.toClient(ctx, out)
 }
 
-// canAsk reports whether the client has said, in the session or in the request that m belongs to, that it can be
-// asked what m asks. Before it has said anything it is asked.
+// canAsk reports whether the client has declared the capability that m needs, in the session or in the request that m
+// belongs to. A client that has not declared any yet is asked.
 func (r *relay) canAsk(m *wire.Message) bool {
 	able := r.abilities.Load()
 	if k := r.related(m); k != nil && r.clientModern.Load() {
@@ -190,13 +190,13 @@ func (r *relay) canAsk(m *wire.Message) bool {
 	return able == nil || able.Can(m.Method, m.Params)
 }
 
-// isQuestion reports whether a client that is asked this has to have declared a capability.
+// isQuestion reports whether only a client that has declared a capability may be asked this.
 func isQuestion(method string) bool {
 	return method == mcpmsg.Elicit || method == mcpmsg.Sample || method == mcpmsg.ListRoots
 }
 
-// wantsLog reports whether the client wants a log message of the level, which belongs to k; nil: to no
-// request that is known. spec: 2026-07-28: a request without a level gets none.
+// wantsLog reports whether the client wants a log message of the level. k is the request that it belongs to, if
+// that is known. spec: 2026-07-28: a request without a level gets none.
 func (r *relay) wantsLog(k *call, level int) bool {
 	switch {
 	case !r.clientModern.Load():
