@@ -41,7 +41,7 @@ type Server struct {
 	writeRest         backoff.Waits
 	refused           map[surface.Digest]bool                         // by pass 1, where nothing is pinned
 	strangers         map[surface.Digest]bool                         // noticed, where nothing is pinned
-	toleratedVersions map[surface.Digest]bool                         // versions that differ from an approved one in what is tolerated only
+	toleratedVersions map[surface.Digest]bool                         // versions that differ from an approved one in tolerated parts only
 	collect           func(context.Context) (*surface.Surface, error) // of the next check; nil: Config's
 }
 
@@ -276,7 +276,7 @@ func (s *Server) removed(seen *surface.Surface) {
 // misshapen logs the entries of lists that no client sees for their form, and lists without an end.
 func (s *Server) misshapen(seen *surface.Surface) {
 	if looped := seen.Looped(); len(looped) > 0 {
-		s.a.log.Warn("a cursor of a server's list was there before: the list ends there", "server", s.config().Name, "lists", looped)
+		s.a.log.Warn("a server's list repeats a cursor: the list ends there", "server", s.config().Name, "lists", looped)
 	}
 	list := seen.LeftOut()
 	if len(list) == 0 {
@@ -330,7 +330,7 @@ func (s *Server) reject(ctx context.Context, why string) {
 // maxTold bounds the lines of log about one rejection.
 const maxTold = 5
 
-// maxLeftOut bounds the entries that one line names, each a tool that no client sees.
+// maxLeftOut bounds the left-out entries that one log line names.
 const maxLeftOut = 32
 
 // withheld says which items no client sees for their hidden text.
@@ -349,7 +349,7 @@ func (s *Server) withheld(seen *surface.Surface, o *surface.CheckResult) {
 	s.tell(slog.LevelWarn, seen, o)
 }
 
-// unsettled says which items the server changed while it was checked for the first time.
+// logUnsettled logs which items the server changed while it was checked for the first time.
 func (s *Server) logUnsettled(o *surface.CheckResult) {
 	if len(o.Unsettled) == 0 {
 		return

@@ -56,7 +56,8 @@ func (s *Server) Admits(it surface.Item) bool {
 	return false
 }
 
-// tolerates reports whether an item is the approved one but for what is tolerated. One without its JSON was seen before.
+// tolerates reports whether an item differs from the approved one only in tolerated parts. An item without its JSON
+// was seen before.
 func (s *Server) tolerates(t *table, it surface.Item) bool {
 	rules := s.config().Settings.rules()
 	if len(rules.Tolerates) == 0 {

@@ -16,8 +16,8 @@ type table struct {
 	held            map[surface.Key]bool           // nothing of the item may be seen
 	hidden          map[surface.Key]bool           // of held: for its hidden text, whatever becomes of other items
 	out             []string                       // templates of held
-	tolerantDigests map[surface.Key]surface.Digest // of approved: whatever the tolerated parts say; nil where none are
-	blocked         map[surface.Key]bool           // a person has refused what the server says of it
+	tolerantDigests map[surface.Key]surface.Digest // of approved, without the tolerated parts; empty where no part is tolerated
+	blocked         map[surface.Key]bool           // a reviewer has refused the item
 }
 
 func newTable() *table {

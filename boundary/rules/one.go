@@ -26,7 +26,7 @@ type One struct {
 
 // A Setting is a value that a command line gives a member.
 type Setting struct {
-	Flag  string // as it is told, "--set" or "--profile"
+	Flag  string // as messages name it, "--set" or "--profile"
 	Path  string // of a member of the server, or of the configuration
 	Value string // as a file spells it; a list may be words with commas between them
 }
@@ -45,8 +45,8 @@ var (
 
 // LoadOne compiles one server: its own entry of the configuration at path, and what that depends
 // on. With path "" there is no configuration. elsewhere are the mistakes in the rest of the file, on
-// which the server does not depend; a variable that is not set there counts as no mistake. The error wraps Problems, ErrNoServer
-// or why the file cannot be read.
+// which the server does not depend; a variable that is not set there counts as no mistake. The error wraps Problems,
+// ErrNoServer or why the file cannot be read.
 func LoadOne(path string, o Options, one One) (r *Rules, elsewhere Problems, err error) {
 	src := []byte("version: " + FormatVersion + "\n")
 	if path != "" {
@@ -102,7 +102,7 @@ func (c *compiler) compileOne(root *node) error {
 	return nil
 }
 
-// part is a copy of the part of a file that the server depends on, with an entry of the server.
+// copyPart copies the part of a file that the server depends on, with an entry of the server.
 func (one *One) copyPart(root *node, o Options) *node {
 	part := root.only(func(name string) bool { return slices.Contains(ofOne, name) && (name != "policy" || one.Policy == nil) })
 	if part.element("evidence") == nil {
@@ -133,9 +133,10 @@ func (one *One) copyPart(root *node, o Options) *node {
 	return part
 }
 
+// namesUpstream reports whether the command line names the command or the URL.
 func (one *One) namesUpstream() bool { return len(one.Command) > 0 || one.URL != "" }
 
-// isForeign reports whether an entry of the file is of another command or URL than that of the command line.
+// isForeign reports whether an entry of the file names another command or URL than the command line.
 func (one *One) isForeign(entry *node, o Options) bool {
 	if !one.namesUpstream() || !hasUpstream(entry) {
 		return false
@@ -155,16 +156,16 @@ func (one *One) isForeign(entry *node, o Options) bool {
 	return !slices.Equal(words, one.Command) || one.Dir != "" && (dir == "" || o.locate(dir) != filepath.Clean(one.Dir))
 }
 
-// endpoint is a URL without its query, in which keys stand.
+// withoutQuery removes the query of a URL, which may hold keys.
 func withoutQuery(url string) string {
 	at, _, _ := strings.Cut(url, "?")
 	return at
 }
 
-// ofBound are members that hold secrets or trust, which go to a command or URL and not to a name.
+// boundMembers hold secrets or trust, which are for a command or URL and not for a name.
 var boundMembers = []string{"headers", "tls", "env", "admission", "dangerously_allow_sampling"}
 
-// unbound reports the members that an entry without a command or URL may not have.
+// reportUnbound reports the members that an entry without a command or URL may not have.
 func (c *compiler) reportUnbound(entry place) {
 	const needsOne = "needs the command or url of the server beside it: any server may have this name"
 	for _, name := range boundMembers {
@@ -187,14 +188,18 @@ func (c *compiler) reportUnbound(entry place) {
 	}
 }
 
-// looser are members by which an entry may be stricter than the defaults, and, where it says of what server it is, laxer.
+// looseningMembers are members that may make an entry laxer than the defaults, each with the values that do.
 var looseningMembers = map[string]func(n *node) bool{
-	"frame":    func(n *node) bool { return n.text != "fence" },
-	"hold":     func(n *node) bool { return n.kind == isList && len(n.elements) == 0 },
-	"validate": func(n *node) bool { return n.text == "audit" },
+	"frame":          func(n *node) bool { return n.text != "fence" },
+	"hold":           isEmptyList,
+	"classify":       isEmptyList,
+	"validate":       func(n *node) bool { return n.text == "audit" || n.text == "off" },
+	"control_tokens": func(n *node) bool { return n.text == "keep" },
 }
 
-// hasUpstream reports whether an entry says of what server it is.
+func isEmptyList(n *node) bool { return n.kind == isList && len(n.elements) == 0 }
+
+// hasUpstream reports whether an entry names its server.
 func hasUpstream(entry *node) bool {
 	return slices.ContainsFunc(ofUpstream, func(name string) bool { return entry.element(name) != nil })
 }

@@ -121,7 +121,7 @@ func gather(ctx context.Context, method string, hello []byte, ask ask, opt Colle
 	return nil, &RefusedError{Unsettled, "", nil}
 }
 
-// differing are the items of s in the other versions that earlier listings had.
+// itemsDiffering returns the other versions that earlier listings had of items of s.
 func (s *Surface) itemsDiffering(last *Surface) (earlier []Item) {
 	for _, it := range slices.Concat(last.earlier, last.items) {
 		if now, there := s.Item(it.Key); there && now.Digest != it.Digest {

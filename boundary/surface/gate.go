@@ -229,8 +229,8 @@ func (o *CheckResult) withhold(r Rules, s *Surface) {
 	o.Seen = &seen
 }
 
-// unsettled reports whether an item changed while the surface was listed, in more than is tolerated, and notes it. What a server
-// shows first to a reader, and something else to the next one, no reviewer has seen.
+// noteUnsettled reports whether an item changed while the surface was listed, in more than its tolerated parts, and notes the
+// change. A reviewer has to look at it: the next reader may see another version.
 func (o *CheckResult) noteUnsettled(s *Surface, k Key, r Rules) bool {
 	now, _ := s.Item(k)
 	for _, it := range s.earlier {

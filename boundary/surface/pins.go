@@ -40,7 +40,7 @@ type Pins struct {
 	now      func() time.Time
 	evidence func(PinChange) ([]byte, error)
 	name     string // what the operator calls the server that is looked at; "": not known
-	// tolerates is what the configuration says of that server; nil where no configuration is known: what the pin has counts.
+	// tolerates are the tolerated parts by the configuration. Where it is nil, those of the pin count.
 	tolerates Tolerated
 }
 

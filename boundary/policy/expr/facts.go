@@ -24,22 +24,22 @@ const (
 
 func isFacts(name string) bool { return name == argsName || name == claimsName }
 
-// maxReads is how many arguments, and how many claims, a policy may read: they are kept of each call.
+// maxReads bounds the arguments, and the claims, that a policy may read: they are kept of each call.
 const maxReads = 64
 
-// maxMatching bounds what the regular expressions of a policy may do together: instructions of their programs times
-// bytes of the longest text.
+// maxMatching bounds the work of all regular expressions of a policy: instructions of their programs times bytes of
+// the longest text.
 const maxMatching = 10_000_000
 
 // reads collects what the expressions of a policy read.
 type reads struct {
 	policy.Reads
 	factReads    int // places where args or claims are read
-	matchingWork int // instructions times bytes
+	matchingWork int // see maxMatching
 }
 
-// add adds what one expression reads of args and claims, which can only be taken by a literal: what is kept of a call
-// is known before the call comes.
+// addFacts adds the args and claims that one expression reads. It takes only literals as their names, so that it is
+// known before a call comes what has to be kept of it.
 func (r *reads) addFacts(a *ast.AST) (out []Problem) {
 	for _, e := range ast.MatchDescendants(ast.NavigateAST(a), ast.KindMatcher(ast.IdentKind)) {
 		name := e.AsIdent()
@@ -68,7 +68,7 @@ func (r *reads) addFacts(a *ast.AST) (out []Problem) {
 	return out
 }
 
-// keyOf is the literal by which args or claims are asked.
+// keyOf returns the literal name of what an expression reads of args or claims.
 func keyOf(e ast.NavigableExpr) (key string, ok bool) {
 	call, has := e.Parent()
 	if !has || call.Kind() != ast.CallKind {
@@ -109,7 +109,7 @@ func IsToolPath(s string) bool {
 	return ok && server != "" && tool != "" && len(s) <= 2*MaxName
 }
 
-// patterns adds the work of the regular expressions of one expression.
+// addPatterns adds the work of the regular expressions of one expression.
 func (r *reads) addPatterns(a *ast.AST) (out []Problem) {
 	for _, e := range ast.MatchDescendants(ast.NavigateAST(a), ast.FunctionMatcher("matches")) {
 		children := e.Children() // the text, and the expression
@@ -141,7 +141,7 @@ func (r *reads) addPatterns(a *ast.AST) (out []Problem) {
 	return out
 }
 
-// An adapter makes values of Facts such of CEL.
+// An adapter converts values of Facts to values of CEL.
 type adapter struct{ types.Adapter }
 
 // NativeToValue implements types.Adapter.
@@ -164,7 +164,7 @@ var (
 	unreadable = types.NewErr("policy: this value cannot be compared")
 )
 
-// factsOf is args or claims as CEL asks them. Where nothing is known of the call, each question is an error.
+// factsOf returns args or claims as a value of CEL. If the call is not known, reading it is an error.
 func (e *evaluation) factsOf(name string) ref.Val {
 	switch f := e.in.Facts; {
 	case f == nil:

@@ -12,8 +12,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 )
 
-// An opaque is a value of CEL that can be asked through the functions of its type and is otherwise closed: the
-// findings, the scores or the session of an evaluation, or a policy.Object, which no function takes.
+// An opaque is a value of CEL that only the functions of its type can read: the findings, the scores or the session of
+// an evaluation, or a policy.Object, which no function takes.
 type opaque struct {
 	celType *types.Type
 	e       *evaluation
