@@ -43,13 +43,13 @@ type Boundary interface {
 	Restore(tool string, raw []byte) ([]byte, int, error)
 }
 
-// Options say what an event is answered with.
+// Options of an answer.
 type Options struct {
 	Boundary Boundary
 	Key      frame.Key // of the fences of this installation
 }
 
-// Answer returns what the host is told about an event. On an error the event had no effect, and Nothing is to be
+// Answer returns the answer to an event. On an error the event had no effect, and Nothing is to be
 // answered.
 func (h *Host) Answer(ctx context.Context, o Options, event []byte) ([]byte, error) {
 	var doc strictjson.Doc
@@ -66,12 +66,12 @@ func (h *Host) Answer(ctx context.Context, o Options, event []byte) ([]byte, err
 	return []byte(Nothing), nil
 }
 
-// Unchecked is what the host is told where nothing can be decided, and why: it shows that to the person, and goes on.
+// Unchecked returns the answer where nothing can be decided: the host shows why to the user, and goes on.
 func Unchecked(why string) []byte {
 	return append(strictjson.AppendQuote([]byte(`{"systemMessage":`), "pellucid: what the tools of this host return is not checked: "+why), '}')
 }
 
-// Probe is an event of the host whose answer shows whether results pass the boundary.
+// Probe returns an event of the host whose answer shows whether results pass the boundary.
 func (h *Host) Probe() []byte {
 	response := `"a\u200bb"`
 	if h.resultMember != "" {
@@ -83,7 +83,7 @@ func (h *Host) Probe() []byte {
 // Passes reports whether the answer to Probe is that of a boundary.
 func Passes(answer []byte) bool { return bytes.Contains(answer, []byte(`"ab"`)) }
 
-// input gives the tokens back to what the agent passes to a tool.
+// restoreInput restores the tokens in the input of a tool.
 func (h *Host) restoreInput(o Options, event strictjson.Value) ([]byte, error) {
 	input := event.Get("tool_input")
 	if input.Kind() != '{' {
@@ -96,7 +96,7 @@ func (h *Host) restoreInput(o Options, event strictjson.Value) ([]byte, error) {
 	return h.changeInput(restored), nil
 }
 
-// result lets what a tool returned through the choke point.
+// inspectResult passes the result of a tool through the choke point.
 func (h *Host) inspectResult(ctx context.Context, o Options, event strictjson.Value) ([]byte, error) {
 	name, response := event.Get("tool_name").Text(), event.Get("tool_response")
 	if h.resultMember != "" {
@@ -137,22 +137,22 @@ func (h *Host) inspectResult(ctx context.Context, o Options, event strictjson.Va
 	return answer, nil
 }
 
-// A result is what a tool returned.
+// A result of a tool.
 type result struct {
 	value strictjson.Value
 	tool  tool
 	texts []passage
-	data  []strictjson.Value // of images and other files: no character of it is text
+	data  []strictjson.Value // images and other files
 }
 
-// A passage is a text in the result that a fence goes around.
+// A passage is a text in the result that gets a fence.
 type passage struct {
 	strictjson.Value
 	before, inner, after string // before and after are the host's own
-	hasOwnFence          bool   // it has a fence of this installation, that of a server behind wrap
+	hasOwnFence          bool   // of this installation, by a server behind wrap
 }
 
-// find finds the texts of the result.
+// findTexts finds the texts and the data of the result.
 func (r *result) findTexts(key frame.Key, around [2]string) {
 	var first frame.Origin
 	for _, v := range r.tool.fencedTexts(r.value) {
@@ -173,7 +173,7 @@ func (r *result) findTexts(key frame.Key, around [2]string) {
 	}
 }
 
-// hasMore reports whether the result has more than texts that have passed the choke point.
+// hasMore reports whether a part of the result has not passed the choke point.
 func (r *result) hasMore() bool {
 	var rest strictjson.Edits
 	for _, p := range r.texts {
@@ -189,7 +189,7 @@ func (r *result) hasMore() bool {
 		slices.ContainsFunc(stringsIn(doc.Root(), nil), func(v strictjson.Value) bool { return v.Text() != "" })
 }
 
-// asMCP is the result of an MCP tool that says the same: each text is a block of its own, and what is left is structured.
+// asMCP returns the same result as that of an MCP tool: each text is a block of its own, and the rest is structured.
 func (r *result) asMCP() []byte {
 	out := []byte(`{"content":[`)
 	var rest strictjson.Edits
@@ -208,7 +208,7 @@ func (r *result) asMCP() []byte {
 	return append(rest.Apply(out, r.value), "}}"...)
 }
 
-// delivered is the tool's result with what passed the choke point in its places.
+// buildDelivered returns the tool's result with the texts of clean in their places.
 func (r *result) buildDelivered(clean []byte) ([]byte, error) {
 	var doc, rest strictjson.Doc
 	longer := strictjson.Limits{Bytes: 2 * MaxEvent} // by fences
@@ -250,7 +250,7 @@ func (r *result) buildDelivered(clean []byte) ([]byte, error) {
 	return e.Apply(nil, rest.Root()), nil
 }
 
-// withheld is a result of the tool that says a constant sentence, and nothing else.
+// buildWithheld returns a result of the tool with the constant sentence of clean alone.
 func (r *result) buildWithheld(clean []byte, asText bool) ([]byte, error) {
 	var doc strictjson.Doc
 	if doc.Reset(clean, strictjson.Limits{}) != nil {

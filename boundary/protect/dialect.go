@@ -95,8 +95,8 @@ func (d *dialect) words(v *node) (words []string, ok bool) {
 	return words, true
 }
 
-// wraps is the words of wrap, the verb first, where an entry starts this program, which is at binary too, to wrap a server;
-// else nil.
+// wraps returns the words of wrap, the verb first, if an entry starts this program, which is also at binary, to wrap a
+// server.
 func (d *dialect) wraps(v *node, binary string) []string {
 	program, _ := d.starts(v)
 	words, ok := d.words(v)
@@ -106,7 +106,7 @@ func (d *dialect) wraps(v *node, binary string) []string {
 	return build.Wraps(append([]string{program.str()}, words...), binary)
 }
 
-// front is the arguments of an entry that are wrap's own.
+// front returns the arguments of an entry that are flags of wrap.
 func (d *dialect) front(v *node, binary string) []string {
 	words := d.wraps(v, binary)
 	if i := slices.Index(words, "--"); i >= 0 {

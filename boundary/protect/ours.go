@@ -9,7 +9,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// places are variables that say where the state and the configuration of a user are.
+// stateVariables name the directories of the state and the configuration of a user.
 var stateVariables = []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "APPDATA", "LOCALAPPDATA", "USERPROFILE"}
 
 // isSteering reports whether Pellucid itself reads a variable, but for those that Protect writes.
@@ -18,7 +18,7 @@ func isSteering(name string) bool {
 	return slices.Contains(stateVariables, name) || strings.HasPrefix(name, "PELLUCID_") && name != urlVariable && !strings.HasPrefix(name, "PELLUCID_HEADER_")
 }
 
-// steers reports whether an entry that was not behind Pellucid sets variables of ours: its author
+// setsOurVariables reports whether an entry that was not behind Pellucid sets variables of ours: its author
 // could have the program take pins and rules from a directory of their own.
 func (e *entry) setsOurVariables(env *node) bool {
 	return !e.before && slices.ContainsFunc(env.all(), func(m member) bool {
@@ -26,11 +26,11 @@ func (e *entry) setsOurVariables(env *node) bool {
 	})
 }
 
-// strict are members of the configuration that make no entry laxer, unless their value is empty.
+// harmlessMembers of the configuration make no entry laxer, unless their value is empty.
 var harmlessMembers = []string{"timeout", "hold", "profile", "classify", "fence", "capture", "capture_of", "telemetry.log", "telemetry.log_format"}
 
-// warning names what of an entry behind Pellucid may make the boundary laxer than the configuration of the user
-// does; "" if nothing may. front is what it tells wrap.
+// looseningWarning names the parts of an entry behind Pellucid that may make the boundary laxer than the configuration
+// of the user does, if it has any. front are its flags of wrap.
 func (e *entry) looseningWarning(front []string) string {
 	var names []string
 	for i := 0; i < len(front); i++ {
@@ -59,5 +59,5 @@ func (e *entry) looseningWarning(front []string) string {
 	if names == nil {
 		return ""
 	}
-	return "its entry sets " + strings.Join(names, ", ") + ", which may weaken the boundary: look whether that is yours"
+	return "its entry sets " + strings.Join(names, ", ") + ", which may weaken the boundary: check that you wrote it"
 }

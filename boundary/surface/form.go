@@ -4,6 +4,7 @@ package surface
 
 import (
 	"bytes"
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,7 +15,7 @@ import (
 )
 
 // Tolerated are the parts of definitions whose change alone holds no item: Date, Count, Version, Icons, Meta, and enums by their
-// place. A part is tolerated where it stays of its type. spec: surface/6
+// place. Only a value that stays of its type is tolerated. spec: surface/6
 type Tolerated []string
 
 // The parts.
@@ -36,8 +37,9 @@ func Tolerable(s string) bool {
 
 func (t Tolerated) has(part string) bool { return slices.Contains(t, part) }
 
-// formOf is what of an item is compared: its canonical form, with the sets of its schemas in order and without
-// repetition, and a hole of its type for each part that is tolerated. spec: surface/2.5
+// formOf returns the form of an item that is compared: its canonical form, with the sets of its schemas in order and without
+// repetition, and with a hole of its type for each tolerated part. A hole begins with a byte that no text of JSON has, so that
+// a server cannot write one. spec: surface/2.5
 func formOf(key Key, canonical []byte, t Tolerated) []byte {
 	if len(t) == 0 && (key.Kind != Tool || !hasSets(canonical)) {
 		return canonical
@@ -51,18 +53,18 @@ func formOf(key Key, canonical []byte, t Tolerated) []byte {
 	return f.dst
 }
 
-// hasSets reports whether there may be a set whose order could be another.
+// hasSets reports whether there may be a set, whose order does not count.
 func hasSets(canonical []byte) bool {
 	return slices.ContainsFunc([]string{`"required":[`, `"type":[`, `"dependentRequired":{`, `"dependencies":{`},
 		func(s string) bool { return bytes.Contains(canonical, []byte(s)) })
 }
 
-// A position is what a value is, by where it stands.
+// A position says by the place of a value how it is compared.
 type position uint8
 
 const (
 	inData    position = iota // compared as it is
-	inEntry                   // an item, and what it has that is no schema
+	inEntry                   // an item, and its members other than schemas
 	inSchema                  // a JSON schema
 	inSchemas                 // schemas by name, or a list of them
 	inSets                    // sets or schemas by name
@@ -72,7 +74,7 @@ const (
 	inIcons
 )
 
-// keywords of JSON Schema by what stands under them. Under others stands data.
+// keywords gives the position under each keyword of JSON Schema. Under others stands data.
 var keywords = map[string]position{
 	"required": inSet, "type": inSet, "enum": inEnum, "dependentRequired": inSets, "dependencies": inSets,
 	"properties": inSchemas, "patternProperties": inSchemas, "$defs": inSchemas, "definitions": inSchemas, "dependentSchemas": inSchemas,
@@ -81,7 +83,7 @@ var keywords = map[string]position{
 	"contains": inSchema, "propertyNames": inSchema, "contentSchema": inSchema, "not": inSchema, "if": inSchema, "then": inSchema, "else": inSchema,
 }
 
-// member is the position of a member of an object.
+// member returns the position of a member of an object at p.
 func (p position) member(name string, v strictjson.Value) position {
 	switch p {
 	case inSchema:
@@ -117,7 +119,7 @@ type formWriter struct {
 	dst []byte
 }
 
-// value appends the form of v. at is its JSON pointer.
+// appendValue appends the form of v. at is its JSON pointer.
 func (f *formWriter) appendValue(v strictjson.Value, in position, at string) {
 	switch kind := v.Kind(); {
 	case kind == '{' && in != inData && in != inSet && in != inEnum:
@@ -148,10 +150,9 @@ func (f *formWriter) appendObject(v strictjson.Value, in position, at string) {
 	for name, val := range v.Members() {
 		n := name.Text()
 		f.dst = append(strictjson.AppendQuote(f.dst, n), ':')
-		switch hole := f.holeFor(n, val, in); {
-		case hole != "":
+		if hole := f.holeFor(n, val, in); hole != "" {
 			f.dst = append(f.dst, hole...)
-		default:
+		} else {
 			f.appendValue(val, in.member(n, val), at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(n))
 		}
 		f.dst = append(f.dst, ',')
@@ -159,8 +160,8 @@ func (f *formWriter) appendObject(v strictjson.Value, in position, at string) {
 	f.dst = closed(f.dst, '}')
 }
 
-// set appends the elements in order and once. The order of an enum is content: forms show it, and a model may prefer the first
-// value. Of one that is tolerated stands a hole for its type.
+// appendSet appends the elements of a set, sorted and once. The order of an enum is content: forms show it, and a model may
+// prefer the first value. A tolerated enum is a hole for its type.
 func (f *formWriter) appendSet(v strictjson.Value, enum bool, at string) {
 	var all []string
 	for e := range v.Elements() {
@@ -178,16 +179,14 @@ func (f *formWriter) appendSet(v strictjson.Value, enum bool, at string) {
 	f.dst = append(append(append(f.dst, '['), strings.Join(all, ",")...), ']')
 }
 
-// The bounds of what is tolerated.
+// Bounds of tolerated values.
 const (
 	maxEnum = 256     // values, each of at most 64 letters, digits and marks, without a space
 	maxIcon = 1 << 20 // bytes of a picture
 	maxURL  = 2048    // and of its address
 )
 
-// A hole begins with a byte that no text of JSON has, so that a server cannot write one.
-
-// tolerance has the patterns of what is tolerated, which are of this program: none comes from a server.
+// patterns returns the patterns of tolerated values. They are of this program: no pattern comes from a server.
 var patterns = sync.OnceValue(func() (p struct{ enum, date, count, version, id, icon *regexp.Regexp }) {
 	const (
 		day    = `(?:0?[1-9]|[12][0-9]|3[01])`
@@ -212,7 +211,7 @@ var patterns = sync.OnceValue(func() (p struct{ enum, date, count, version, id, 
 	return p
 })
 
-// hole is what stands for a member in the form; "" if all of it is compared.
+// holeFor returns what stands for a member in the form, or "" if all of it is compared.
 func (f *formWriter) holeFor(name string, v strictjson.Value, in position) string {
 	kind := v.Kind()
 	switch {
@@ -233,7 +232,7 @@ func (f *formWriter) holeFor(name string, v strictjson.Value, in position) strin
 	return ""
 }
 
-// wholly is a hole for a text that is of a type from its beginning to its end.
+// holeForAll returns a hole for a text that matches a pattern from its beginning to its end, or "".
 func holeForAll(v strictjson.Value, what string, of *regexp.Regexp) string {
 	if s := v.Text(); s != "" && len(of.FindString(s)) == len(s) {
 		return "\x01" + what
@@ -249,18 +248,10 @@ func holeForMeta(v strictjson.Value) string {
 	case v.Kind() != '"':
 		return string(v.Raw())
 	}
-	for _, of := range []struct {
-		what string
-		of   *regexp.Regexp
-	}{{"date", p.date}, {"id", p.id}, {"version", p.version}} {
-		if hole := holeForAll(v, of.what, of.of); hole != "" {
-			return hole
-		}
-	}
-	return string(v.Raw())
+	return cmp.Or(holeForAll(v, "date", p.date), holeForAll(v, "id", p.id), holeForAll(v, "version", p.version), string(v.Raw()))
 }
 
-// text is a text with a hole for each date, version and count that is tolerated and stands alone.
+// replaceInText returns a text with a hole for each tolerated date, version and count that stands alone.
 func (f *formWriter) replaceInText(s string) string {
 	p := patterns()
 	var b strings.Builder
@@ -290,11 +281,12 @@ func (f *formWriter) replaceInText(s string) string {
 	}
 }
 
-// stands reports whether a word may begin at s[at], and ends whether one may end before it.
+// wordMayBegin reports whether a word may begin at s[at].
 func wordMayBegin(s string, at int) bool {
 	return at == 0 || strings.IndexByte(" \t\n(~\"'", s[at-1]) >= 0
 }
 
+// wordMayEnd reports whether a word may end before s[at].
 func wordMayEnd(s string, at int) bool {
 	if at < len(s) && strings.IndexByte(".,;:!?", s[at]) >= 0 {
 		at++
@@ -302,15 +294,15 @@ func wordMayEnd(s string, at int) bool {
 	return at == len(s) || strings.IndexByte(" \t\n)\"'", s[at]) >= 0
 }
 
-// digits reports whether a number stands beside s[from:to], with a space between them: together they are an account or a
-// telephone number.
+// besideDigit reports whether a number stands beside s[from:to], with a space between them: together they are an account or
+// a telephone number.
 func besideDigit(s string, from, to int) bool {
 	isDigit := func(i int) bool { return i >= 0 && i < len(s) && '0' <= s[i] && s[i] <= '9' }
 	return isDigit(from-2) || isDigit(to+1)
 }
 
-// Tolerable are the fewest parts that would have to be tolerated for the change not to be held; nil if it is held whatever is
-// tolerated.
+// Tolerable returns the fewest parts that would have to be tolerated for the change not to be held, or nil if no parts
+// suffice.
 func (p *PinnedItem) Tolerable() Tolerated {
 	if p.Approved == "" || p.Pending == "" {
 		return nil
@@ -318,8 +310,9 @@ func (p *PinnedItem) Tolerable() Tolerated {
 	old, new := p.approved(), p.pending()
 	all := Tolerated{Date, Count, Version, Icons, Meta}
 	for _, f := range compare(old, new).Fields {
-		if place, _, ok := strings.Cut(f.Path+"/", "/enum/"); ok && Tolerable(Enum+place+"/enum") && !all.has(Enum+place+"/enum") {
-			all = append(all, Enum+place+"/enum")
+		schema, _, ok := strings.Cut(f.Path+"/", "/enum/")
+		if part := Enum + schema + "/enum"; ok && Tolerable(part) && !all.has(part) {
+			all = append(all, part)
 		}
 	}
 	if !old.sameBut(new, all) {
