@@ -32,7 +32,7 @@ type Server struct {
 	done              chan struct{} // closed when the running check has ended; nil: no check runs
 	next              time.Time     // before which nothing is tried again
 	pause             backoff.Waits
-	surface           *surface.Surface             // as it was checked; nil: not yet
+	surface           *surface.Surface             // as it was last checked
 	removals          []surface.Removal            // of the surface that was checked last
 	hearers           map[*func()]bool             // told of every change of table
 	noticed           map[surface.Key]surface.Item // not yet written down

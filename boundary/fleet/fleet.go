@@ -60,7 +60,7 @@ type Client struct {
 	May func(server string) bool
 
 	union  bool            // it is one of several servers that a client sees as one
-	counts *gateway.Counts // of those servers together; nil: the server counts alone
+	counts *gateway.Counts // of those servers together
 }
 
 // Options of a [Fleet]. The zero value is the default.

@@ -26,14 +26,14 @@ type call struct {
 	cursor string
 	token  string         // raw progressToken
 	meta   []byte         // of a request of our own
-	task   hold.Digest    // that it is about; zero: none
+	task   hold.Digest    // that it is about, if any
 	digest hold.Digest    // of the question, where results may be held
-	facts  *policy.Facts  // what rules read of it; nil: nothing
-	asked  *hold.Question // what is kept of the arguments for a reviewer; nil: nothing
-	limit  time.Duration  // of silence; 0: the server's
+	facts  *policy.Facts  // that rules read
+	asked  *hold.Question // the arguments as they are kept for a reviewer, if they are
+	limit  time.Duration  // of silence, if it has its own
 	sent   string         // token that the server gets instead, because another request bears the same
 	claim  *wire.Claim    // what the client's headers say
-	item   surface.Key    // what it is about; without a name if that is nothing a server lists
+	item   surface.Key    // what it is about; without a name if no server lists that
 	wants  uint32         // of a subscription: bits of changing
 	watched
 	store          storeTime
@@ -41,7 +41,7 @@ type call struct {
 	paramsToRepeat []byte    // set before it is sent
 	repeated       bool      // the request was sent before, in a session that the server had forgotten
 
-	revision    string      // that the request names; "": that of the session
+	revision    string      // that the request names, if it does
 	unawaited   atomic.Bool // the client does not wait for the answer
 	minLogLevel int         // the least that its client wants of log messages, by place in mcpmsg.Levels; negative for none
 	abilities   mcpmsg.Abilities

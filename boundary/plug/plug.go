@@ -42,7 +42,7 @@ type Options struct {
 	Tokens *scrub.TokenTable
 
 	MaxBody   int64                      // bytes of a request; 0 = 32 MiB
-	Memory    *intake.Budget             // of the requests under way, by Principal; nil: of 512 MiB
+	Memory    *intake.Budget             // of the requests under way, by Principal; default: 512 MiB
 	Principal func(*http.Request) string // nil, "": nobody in particular
 	patience  time.Duration              // for a body, beside a second for each 16 KiB; 0 = 30 s
 }

@@ -202,7 +202,7 @@ func (c *compiler) policyInput(p place, e *policy.Input) {
 	slices.SortFunc(e.Findings, func(a, b policy.Count) int { return cmp.Compare(a.Code, b.Code) })
 }
 
-// facts reads the values of args, by JSON pointer, or of claims, by name.
+// facts reads the args, by JSON pointer, or the claims, by name.
 func (c *compiler) facts(p place, to *map[string]any, valid func(string) bool) {
 	c.names(p, maxNames, valid, func(name string, _, val place) { (*to)[name] = c.fact(val, 1) })
 }

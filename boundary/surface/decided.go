@@ -15,9 +15,6 @@ func PinID(server string) [16]byte {
 	return [16]byte(sum[:16])
 }
 
-// ParsePin reads a record of a PinStore.
-func ParsePin(server string, record []byte) (Pin, error) { return parsePin(server, record) }
-
 // Decided returns the digest of the approved and blocked items, without the names of reviewers, which may be erased.
 func (p *Pin) Decided() Digest {
 	parts := [][]byte{[]byte(p.Server), []byte(strings.Join(p.Tolerates, " "))}

@@ -105,7 +105,7 @@ func (p *Pins) reject(ctx context.Context, server, transport, why string) error 
 	}
 	pin := Pin{Server: server, transport: transport}
 	if version > 0 {
-		if pin, err = parsePin(server, record); err != nil {
+		if pin, err = ParsePin(server, record); err != nil {
 			return err
 		}
 	}

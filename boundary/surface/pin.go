@@ -347,10 +347,11 @@ func (p *Pin) record() ([]byte, error) {
 	return json.Marshal(r)
 }
 
-// errBroken says that a record is none: nothing may go live on it.
+// errBroken says that a record cannot be read: no item may go live on it.
 var errBroken = errors.New("surface: broken pin record")
 
-func parsePin(server string, b []byte) (Pin, error) {
+// ParsePin reads a record of a PinStore.
+func ParsePin(server string, b []byte) (Pin, error) {
 	var r pinRecord
 	if err := strictjson.Unmarshal(b, &r, strictjson.Limits{Bytes: 1 << 30 >> 1}); err != nil {
 		return Pin{}, fmt.Errorf("%w: %w", errBroken, err)
