@@ -176,8 +176,8 @@ func (in *inspection) logWithheld(code finding.Code, kept bool) {
 	if in.item != (ID{}) {
 		id = in.item.String()
 	}
-	if by := in.heldBy(code); code == finding.Held {
-		reason = by
+	if code == finding.Held {
+		reason = in.heldBy(code)
 	}
 	in.cfg.Log.Warn("a message of the server was withheld", "code", reason, "method", d.Method, "tool", d.Tool, "kind", d.Kind,
 		"evidence", d.ID.String(), "run", run+id+in.cfg.Flag)

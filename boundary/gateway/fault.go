@@ -3,11 +3,11 @@
 package gateway
 
 import (
+	"cmp"
 	"html"
 	"slices"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
@@ -71,16 +71,10 @@ func (d *Decision) shapeFault() Fault {
 	if d.Verdict != Withheld && d.Verdict != Dropped || d.Kind == "call" {
 		return Fault{}
 	}
-	for _, list := range [...][]policy.Count{d.Findings, d.Withheld} {
-		for _, c := range list {
-			switch c.Code {
-			case finding.ShapeInvalid, finding.SchemaInvalid, finding.Misshapen, finding.CaseVariant, finding.Violation:
-				content := d.Received
-				if content == (frame.Digest{}) {
-					content = frame.DigestOf(string(c.Code))
-				}
-				return Fault{shapeLie, content}
-			}
+	for _, c := range slices.Concat(d.Findings, d.Withheld) {
+		switch c.Code {
+		case finding.ShapeInvalid, finding.SchemaInvalid, finding.Misshapen, finding.CaseVariant, finding.Violation:
+			return Fault{shapeLie, cmp.Or(d.Received, frame.DigestOf(string(c.Code)))}
 		}
 	}
 	return Fault{}

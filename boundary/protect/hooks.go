@@ -86,7 +86,7 @@ func (o Options) Hooks(m Machine, client string, job Job) (all []HookReport, _ e
 		var err error
 		if job.Undo {
 			err = o.removeHooks(&r, job)
-		} else if info, statErr := os.Stat(h.hostDir(path)); statErr == nil && info.IsDir() {
+		} else if h.isInstalled(path) {
 			err = o.writeHook(h, &r, m.OS, job)
 		}
 		if err != nil {
@@ -104,7 +104,7 @@ func (o Options) Hooks(m Machine, client string, job Job) (all []HookReport, _ e
 func (o Options) CanHook(m Machine) (hosts []string) {
 	for _, h := range hookings {
 		path := m.path(h.file)
-		if info, err := os.Stat(h.hostDir(path)); path == "" || err != nil || !info.IsDir() {
+		if path == "" || !h.isInstalled(path) {
 			continue
 		}
 		if src, err := os.ReadFile(path); err != nil || !callsHook(src, h.host) {
@@ -119,12 +119,13 @@ func callsHook(src []byte, host string) bool {
 	return bytes.Contains(src, []byte(" hook "+host)) || bytes.Contains(src, []byte(`["hook", "`+host+`"]`))
 }
 
-// hostDir returns the directory that exists if the host is installed.
-func (h hooking) hostDir(path string) string {
+// isInstalled reports whether the directory of the host exists: that of path, or for a plugin the one above.
+func (h hooking) isInstalled(path string) bool {
 	if h.events == nil {
 		path = filepath.Dir(path)
 	}
-	return filepath.Dir(path)
+	info, err := os.Stat(filepath.Dir(path))
+	return err == nil && info.IsDir()
 }
 
 // writeHook puts the entries, or the plugin, into the file.

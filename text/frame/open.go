@@ -103,16 +103,14 @@ func (k Key) fenceAt(text string, at, from int, first Origin) (Found, bool) {
 	}
 	f.Origin, f.Body = h.origin, text[bodyAt:bodyEnd]
 	d := DigestOf(f.Body)
-	cut, n, _ := parseCut(text[f.End:])
-	if said := (Form{Cut: cut, Strict: true}); strings.HasPrefix(text[f.End+n:], strictLine) && k.isSealed(h, d, said) {
-		f.Cut, f.Strict, f.End = cut, true, f.End+n+len(strictLine)
-		return f, true
+	cut, _, _ := parseCut(text[f.End:])
+	for _, form := range [...]Form{{Cut: cut, Strict: true}, {Cut: cut}, {}} {
+		if lines := string(form.appendLines(nil)); strings.HasPrefix(text[f.End:], lines) && k.isSealed(h, d, form) {
+			f.Cut, f.Strict, f.End = form.Cut, form.Strict, f.End+len(lines)
+			return f, true
+		}
 	}
-	if n > 0 && k.isSealed(h, d, Form{Cut: cut}) {
-		f.Cut, f.End = cut, f.End+n
-		return f, true
-	}
-	return f, k.isSealed(h, d, Form{})
+	return Found{}, false
 }
 
 // head is an opening tag, parsed and not yet verified.
