@@ -89,12 +89,12 @@ func (in *inspection) captureTexts(received, delivered []byte) bool {
 	if !c.Delivered {
 		delivered = nil
 	}
-	in.cfg.capture(&in.d, in.p.question, received, delivered)
+	in.cfg.keepTexts(&in.d, in.p.question, received, delivered)
 	return true
 }
 
-// capture gives texts of a call to the keeper, as far as it has room.
-func (c *Config) capture(d *Decision, q *hold.Question, received, delivered []byte) {
+// keepTexts gives texts of a call to the keeper, as far as it has room.
+func (c *Config) keepTexts(d *Decision, q *hold.Question, received, delivered []byte) {
 	n := 0
 	for _, text := range [...][]byte{received, delivered} {
 		if len(text) <= captures.MaxPart {

@@ -183,7 +183,7 @@ func (r *relay) refusedByPolicy(ctx context.Context, m *wire.Message, k *call) *
 		return r.refuseCall(m, k, d.ID, d.Tool, text, finding.Held)
 	}
 	if r.cfg.Captures != nil && k.asked != nil && rule.Capture.any(Dropped) {
-		r.cfg.capture(d, k.asked, nil, nil)
+		r.cfg.keepTexts(d, k.asked, nil, nil)
 	}
 	return r.refuseCall(m, k, d.ID, d.Tool, text, finding.Denied)
 }

@@ -81,8 +81,8 @@ func (f *former) settingValue(value string) string {
 	return f.replacement + value
 }
 
-// holdsPassword reports whether a word is a setting of the store that wrap refuses for its password.
-func holdsPassword(word string) bool {
+// setsPassword reports whether a word sets a store with a password, which wrap refuses.
+func setsPassword(word string) bool {
 	at, is := strings.CutPrefix(word, "store=")
 	if !is || !strings.Contains(at, "://") {
 		return false

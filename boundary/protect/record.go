@@ -87,7 +87,7 @@ func (r *record) former(s Server) bool {
 		if e.Name == s.Name && slices.Equal(e.At, s.At) {
 			d := dialectOf(r.Syntax, e.At)
 			u := &undoing{saved: e, t: &text{syntax: r.Syntax}, dialect: d}
-			_, said := WithoutFormer(d.front(u.written(), u.program()))
+			_, said := WithoutFormer(d.wrapFlags(u.written(), u.program()))
 			return len(said) > 0
 		}
 	}

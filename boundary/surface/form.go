@@ -83,8 +83,8 @@ var keywords = map[string]position{
 	"contains": inSchema, "propertyNames": inSchema, "contentSchema": inSchema, "not": inSchema, "if": inSchema, "then": inSchema, "else": inSchema,
 }
 
-// member returns the position of a member of an object at p.
-func (p position) member(name string, v strictjson.Value) position {
+// positionOf returns the position of a member of an object at p.
+func (p position) positionOf(name string, v strictjson.Value) position {
 	switch p {
 	case inSchema:
 		return keywords[name]
@@ -115,7 +115,7 @@ func (p position) member(name string, v strictjson.Value) position {
 }
 
 type formWriter struct {
-	t   Tolerated
+	tolerated   Tolerated
 	dst []byte
 }
 
@@ -138,7 +138,7 @@ func (f *formWriter) appendValue(v strictjson.Value, in position, at string) {
 			i++
 		}
 		f.dst = closed(f.dst, ']')
-	case in == inMeta && f.t.has(Meta):
+	case in == inMeta && f.tolerated.has(Meta):
 		f.dst = append(f.dst, holeForMeta(v)...)
 	default:
 		f.dst = append(f.dst, v.Raw()...)
@@ -153,7 +153,7 @@ func (f *formWriter) appendObject(v strictjson.Value, in position, at string) {
 		if hole := f.holeFor(n, val, in); hole != "" {
 			f.dst = append(f.dst, hole...)
 		} else {
-			f.appendValue(val, in.member(n, val), at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(n))
+			f.appendValue(val, in.positionOf(n, val), at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(n))
 		}
 		f.dst = append(f.dst, ',')
 	}
@@ -171,7 +171,7 @@ func (f *formWriter) appendSet(v strictjson.Value, enum bool, at string) {
 		slices.Sort(all)
 		all = slices.Compact(all)
 	}
-	if enum && f.t.has(Enum+at) && len(all) > 0 && len(all) <= maxEnum && !slices.ContainsFunc(all, func(s string) bool {
+	if enum && f.tolerated.has(Enum+at) && len(all) > 0 && len(all) <= maxEnum && !slices.ContainsFunc(all, func(s string) bool {
 		return (s[0] == '"') != (all[0][0] == '"') || !patterns().enum.MatchString(s)
 	}) {
 		all = []string{"\x01enum" + map[bool]string{true: "string", false: "number"}[all[0][0] == '"']}
@@ -215,16 +215,16 @@ var patterns = sync.OnceValue(func() (p struct{ enum, date, count, version, id, 
 func (f *formWriter) holeFor(name string, v strictjson.Value, in position) string {
 	kind := v.Kind()
 	switch {
-	case len(f.t) == 0 || in == inData || in == inSchemas || in == inSets || in == inMeta:
+	case len(f.tolerated) == 0 || in == inData || in == inSchemas || in == inSets || in == inMeta:
 	case kind == '"' && (name == "description" || name == "instructions" && in == inEntry):
 		return f.replaceInText(v.Text())
-	case in == inEntry && kind == '"' && name == "version" && f.t.has(Version):
+	case in == inEntry && kind == '"' && name == "version" && f.tolerated.has(Version):
 		return holeForAll(v, "version", patterns().version)
-	case in == inEntry && kind == '"' && name == "lastModified" && f.t.has(Date):
+	case in == inEntry && kind == '"' && name == "lastModified" && f.tolerated.has(Date):
 		return holeForAll(v, "date", patterns().date)
-	case in == inEntry && kind == '0' && name == "size" && f.t.has(Count):
+	case in == inEntry && kind == '0' && name == "size" && f.tolerated.has(Count):
 		return "\x01count"
-	case in == inIcons && kind == '"' && name == "src" && f.t.has(Icons) && len(v.Text()) <= maxIcon:
+	case in == inIcons && kind == '"' && name == "src" && f.tolerated.has(Icons) && len(v.Text()) <= maxIcon:
 		if m := patterns().icon.FindStringSubmatch(v.Text()); m != nil && (m[1] == "" || len(m[0]) <= maxURL) {
 			return "\x01icon" + m[1] + m[2]
 		}
@@ -267,7 +267,7 @@ func (f *formWriter) replaceInText(s string) string {
 			of   *regexp.Regexp
 		}{{Date, p.date}, {Version, p.version}, {Count, p.count}} {
 			n := 0
-			if f.t.has(part.name) {
+			if f.tolerated.has(part.name) {
 				n = len(part.of.FindString(s[at:min(len(s), at+128)]))
 			}
 			if n > 0 && wordMayEnd(s, at+n) && !(part.name == Count && besideDigit(s, at, at+n)) {
