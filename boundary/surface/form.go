@@ -115,8 +115,8 @@ func (p position) positionOf(name string, v strictjson.Value) position {
 }
 
 type formWriter struct {
-	tolerated   Tolerated
-	dst []byte
+	tolerated Tolerated
+	dst       []byte
 }
 
 // appendValue appends the form of v. at is its JSON pointer.
