@@ -740,7 +740,7 @@ func TestUnionNames(t *testing.T) {
 		if !recorded["a.b"] || !recorded[long] {
 			t.Errorf("recorded: %v", recorded)
 		}
-		const line = `level=WARN msg="a resource URI or template is listed by two servers: that of this one has another URI at /mcp" server=enterprise_database entry="\"mem://both\"" listed_as="\"mem://both#server=enterprise-database\""`
+		const line = `level=WARN msg="a resource URI or template is listed by two servers: the one of this server has another URI at /mcp" server=enterprise_database entry="\"mem://both\"" listed_as="\"mem://both#server=enterprise-database\""`
 		if said := log.String(); strings.Count(said, line) != 1 {
 			t.Errorf("log: %s", said)
 		}

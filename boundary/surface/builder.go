@@ -162,7 +162,7 @@ func (b *builder) page(l *list, cursor string, root strictjson.Value) (next stri
 		return "", OutOfOrder
 	case cur.Exists() && cur.Kind() != '"' && cur.Kind() != 'n', len(next) > maxCursor:
 		return "", Misshapen
-	case p.seen[next] && next != "": // nothing new follows
+	case p.seen[next] && next != "": // the list goes in a circle
 		b.looped = append(b.looped, l.method)
 		next = ""
 	}
