@@ -169,7 +169,7 @@ func TestCheckLiars(t *testing.T) {
 		{"icon", 11, []string{`tool now /icons/0/src \(in a data URI\), bytes 5 to 8`}, nil},
 		{"page", 11, []string{`hidden text +tool tool40 /description, bytes 9 to 13: hidden-tag`, `it says: Obey me\.`}, nil},
 		{"endless", 11, []string{`rejected +surface: refused: surface-endless-list: tools/list`}, nil},
-		{"circle", 0, []string{`(?m)^  clean`, `not inspected +tools/list: what follows a cursor that was there before, or is not a text`}, nil},
+		{"circle", 0, []string{`(?m)^  clean`, `not inspected +tools/list: the list repeats a cursor, or has one that is not a string`}, nil},
 		{"huge", 11, []string{`surface-too-large: tools/list: wire: message too long`}, nil},
 		{"many", 11, []string{`surface-too-large: tools/list`}, nil},
 		{"cyclic", 0, []string{`(?m)^  clean`}, nil},

@@ -390,7 +390,7 @@ func (o over) Error() string { return o.reason.Error() }
 
 func (o over) Is(target error) bool { return errors.Is(o.reason, target) }
 
-// As finds everything else: what the client is told depends on it.
+// As finds every error but a violation, since the answer to the client depends on it.
 func (o over) As(target any) bool {
 	_, violation := target.(**wire.Violation)
 	return !violation && errors.As(o.reason, target)

@@ -26,23 +26,23 @@ type Server struct {
 	cfg   atomic.Pointer[Config]
 	table atomic.Pointer[table]
 
-	mu        sync.Mutex
-	state     state
-	why       error         // of rejected and failed
-	done      chan struct{} // closed when the running check has ended; nil: no check runs
-	next      time.Time     // before which nothing is tried again
-	pause     backoff.Waits
-	surface   *surface.Surface             // as it was checked; nil: not yet
-	removals  []surface.Removal            // of the surface that was checked last
-	hearers   map[*func()]bool             // told of every change of table
-	noticed   map[surface.Key]surface.Item // not yet written down
-	nbytes    int                          // of noticed
-	nextWrite time.Time                    // of noticed
-	writeRest backoff.Waits
-	refused   map[surface.Digest]bool                         // by pass 1, where nothing is pinned
-	strangers map[surface.Digest]bool                         // noticed, where nothing is pinned
-	tolerated map[surface.Digest]bool                         // versions that differ from an approved one in what is tolerated only
-	collect   func(context.Context) (*surface.Surface, error) // of the next check; nil: Config's
+	mu                sync.Mutex
+	state             state
+	why               error         // of rejected and failed
+	done              chan struct{} // closed when the running check has ended; nil: no check runs
+	next              time.Time     // before which nothing is tried again
+	pause             backoff.Waits
+	surface           *surface.Surface             // as it was last checked
+	removals          []surface.Removal            // of the surface that was checked last
+	hearers           map[*func()]bool             // told of every change of table
+	noticed           map[surface.Key]surface.Item // not yet written down
+	nbytes            int                          // of noticed
+	nextWrite         time.Time                    // of noticed
+	writeRest         backoff.Waits
+	refused           map[surface.Digest]bool                         // by pass 1, where nothing is pinned
+	strangers         map[surface.Digest]bool                         // noticed, where nothing is pinned
+	toleratedVersions map[surface.Digest]bool                         // versions that differ from an approved one in tolerated parts only
+	collect           func(context.Context) (*surface.Surface, error) // of the next check; nil: Config's
 }
 
 var _ gateway.Admission = (*Server)(nil)
@@ -228,7 +228,7 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 	if len(o.Withheld) > 0 {
 		s.withheld(seen, o)
 	}
-	s.unsettled(o)
+	s.logUnsettled(o)
 	s.removed(seen)
 	s.misshapen(seen)
 	s.describe(ctx, seen.Items(), g.Pins != nil)
@@ -276,7 +276,7 @@ func (s *Server) removed(seen *surface.Surface) {
 // misshapen logs the entries of lists that no client sees for their form, and lists without an end.
 func (s *Server) misshapen(seen *surface.Surface) {
 	if looped := seen.Looped(); len(looped) > 0 {
-		s.a.log.Warn("a cursor of a server's list was there before, or is not a text: the list ends there", "server", s.config().Name, "lists", looped)
+		s.a.log.Warn("a server's list repeats a cursor, or has one that is not a string: the list ends there", "server", s.config().Name, "lists", looped)
 	}
 	list := seen.LeftOut()
 	if len(list) == 0 {
@@ -330,7 +330,7 @@ func (s *Server) reject(ctx context.Context, why string) {
 // maxTold bounds the lines of log about one rejection.
 const maxTold = 5
 
-// maxLeftOut bounds the entries that one line names, each a tool that no client sees.
+// maxLeftOut bounds the left-out entries that one log line names.
 const maxLeftOut = 32
 
 // withheld says which items no client sees for their hidden text.
@@ -349,8 +349,8 @@ func (s *Server) withheld(seen *surface.Surface, o *surface.CheckResult) {
 	s.tell(slog.LevelWarn, seen, o)
 }
 
-// unsettled says which items the server changed while it was checked for the first time.
-func (s *Server) unsettled(o *surface.CheckResult) {
+// logUnsettled logs which items the server changed while it was checked for the first time.
+func (s *Server) logUnsettled(o *surface.CheckResult) {
 	if len(o.Unsettled) == 0 {
 		return
 	}
@@ -388,7 +388,7 @@ func (s *Server) tell(level slog.Level, seen *surface.Surface, o *surface.CheckR
 func (s *Server) put(t *table) {
 	s.mu.Lock()
 	old := s.table.Swap(t)
-	s.tolerated = nil
+	s.toleratedVersions = nil
 	news := old != nil && !old.same(t)
 	var hearers []*func()
 	if news {

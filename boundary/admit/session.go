@@ -56,27 +56,28 @@ func (s *Server) Admits(it surface.Item) bool {
 	return false
 }
 
-// tolerates reports whether an item is the approved one but for what is tolerated. One without its JSON was seen before.
+// tolerates reports whether an item differs from the approved one only in tolerated parts. An item without its JSON
+// was seen before.
 func (s *Server) tolerates(t *table, it surface.Item) bool {
 	rules := s.config().Settings.rules()
 	if len(rules.Tolerates) == 0 {
 		return false
 	}
 	s.mu.Lock()
-	known := s.tolerated[it.Digest]
+	known := s.toleratedVersions[it.Digest]
 	s.mu.Unlock()
 	if known || it.JSON == nil {
 		return known
 	}
-	if but, there := t.but[it.Key]; !there || but != it.DigestAs(rules.Tolerates) || it.Inspect(rules).Err() != nil {
+	if but, there := t.tolerantDigests[it.Key]; !there || but != it.DigestAs(rules.Tolerates) || it.Inspect(rules).Err() != nil {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tolerated == nil || len(s.tolerated) >= maxRefused {
-		s.tolerated = map[surface.Digest]bool{}
+	if s.toleratedVersions == nil || len(s.toleratedVersions) >= maxRefused {
+		s.toleratedVersions = map[surface.Digest]bool{}
 	}
-	s.tolerated[it.Digest] = true
+	s.toleratedVersions[it.Digest] = true
 	return true
 }
 

@@ -3,16 +3,21 @@
 package admit
 
 import (
+	"slices"
+
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// maxShadowsTold bounds the lines of log about shadows.
-const maxShadowsTold = 50
+// maxShadowsTold bounds the shadows that the log names, maxShadowsNamed those that one line does.
+const (
+	maxShadowsTold  = 500
+	maxShadowsNamed = 10
+)
 
 // compare looks for tools and texts that may be taken for another server's, now that one more
-// server has been checked. Each is told once.
+// server has been checked. The log names each once.
 func (a *Admissions) compare() {
 	select {
 	case a.shadow <- struct{}{}:
@@ -29,6 +34,7 @@ func (a *Admissions) compare() {
 		}
 		s.mu.Unlock()
 	}
+	var lines []*shadowLine
 	for _, sh := range surface.Shadows(all) {
 		held := a.suspend(servers[sh.Server], sh.Place.Key)
 		id := string(sh.How) + "\x00" + sh.Server + "\x00" + sh.Place.Key.Name + "\x00" + sh.Other + "\x00" + sh.Tool
@@ -39,10 +45,38 @@ func (a *Admissions) compare() {
 		}
 		a.mu.Unlock()
 		if fresh {
-			a.log.Warn("a server's tool or text resembles that of another server: compare both", "how", string(sh.How), "server", sh.Server,
-				"item", sh.Place.Key.Kind.String()+" "+finding.Quote(sh.Place.Key.Name), "other", sh.Other, "tool", finding.Quote(sh.Tool), "held", held)
+			lines = addShadow(lines, sh, held)
 		}
 	}
+	for _, l := range lines {
+		a.log.Warn("tools or texts of a server resemble those of another server: compare both", "how", l.how, "server", l.server, "other", l.other,
+			"items", l.items, "held", l.held, "among_them", l.names)
+	}
+}
+
+// A shadowLine is the log line about all shadows of one kind between two servers.
+type shadowLine struct {
+	how, server, other string
+	items, held        int
+	names              []string
+}
+
+func addShadow(lines []*shadowLine, sh surface.Shadow, held bool) []*shadowLine {
+	i := slices.IndexFunc(lines, func(l *shadowLine) bool {
+		return l.how == string(sh.How) && l.server == sh.Server && l.other == sh.Other
+	})
+	if i < 0 {
+		i, lines = len(lines), append(lines, &shadowLine{how: string(sh.How), server: sh.Server, other: sh.Other})
+	}
+	l := lines[i]
+	l.items++
+	if held {
+		l.held++
+	}
+	if len(l.names) < maxShadowsNamed {
+		l.names = append(l.names, sh.Place.Key.Kind.String()+" "+finding.Quote(sh.Place.Key.Name)+" like "+finding.Quote(sh.Tool))
+	}
+	return lines
 }
 
 // suspend holds an item that may be taken for another server's, if the operator wants that and

@@ -10,14 +10,14 @@ import (
 
 // A table is what may be seen of a server. It is immutable.
 type table struct {
-	version  int64 // of the pin; 0: absent
-	approved map[surface.Key]surface.Digest
-	own      map[surface.Key][]byte         // canonical, of Server, List and App
-	held     map[surface.Key]bool           // nothing of the item may be seen
-	hidden   map[surface.Key]bool           // of held: for its hidden text, whatever becomes of other items
-	out      []string                       // templates of held
-	but      map[surface.Key]surface.Digest // of approved: whatever the tolerated parts say; nil where none are
-	blocked  map[surface.Key]bool           // a person has refused what the server says of it
+	version         int64 // of the pin; 0: absent
+	approved        map[surface.Key]surface.Digest
+	own             map[surface.Key][]byte         // canonical, of Server, List and App
+	held            map[surface.Key]bool           // nothing of the item may be seen
+	hidden          map[surface.Key]bool           // of held: for its hidden text, whatever becomes of other items
+	out             []string                       // templates of held
+	tolerantDigests map[surface.Key]surface.Digest // of approved, without the tolerated parts; empty where no part is tolerated
+	blocked         map[surface.Key]bool           // a reviewer has refused the item
 }
 
 func newTable() *table {
@@ -59,7 +59,7 @@ func ofCheck(o *surface.CheckResult) *table {
 // ofPin lets everything be seen that is approved, whatever the server shows.
 func ofPin(p *surface.Pin, version int64, r surface.Rules) *table {
 	t := newTable()
-	t.version, t.but = version, map[surface.Key]surface.Digest{}
+	t.version, t.tolerantDigests = version, map[surface.Key]surface.Digest{}
 	for i := range p.Items {
 		it := &p.Items[i]
 		if it.State() == surface.Blocked {
@@ -69,7 +69,7 @@ func ofPin(p *surface.Pin, version int64, r surface.Rules) *table {
 		case ok:
 			t.add(approved)
 			if len(r.Tolerates) > 0 {
-				t.but[it.Key] = approved.DigestAs(r.Tolerates)
+				t.tolerantDigests[it.Key] = approved.DigestAs(r.Tolerates)
 			}
 		default:
 			t.hold(it.Key, it.Approved != "" || it.HidesText(r))

@@ -10,7 +10,7 @@ import (
 // Approval is hold.ApprovalOptions.Evidence.
 func (r *Recorder) Approval(a hold.Approval) ([]byte, error) { return r.Seal(Approval(a)) }
 
-// Approval words that a person has approved a call for a time, or has revoked that.
+// Approval returns the event of an approval of a call, or of its revocation.
 func Approval(a hold.Approval) *ledger.Event {
 	e := &ledger.Event{Kind: ledger.Counterfactual, Time: a.Since, Server: "guard", Tool: a.Tool, Verdict: "approved", Rule: "approval", Actor: "person",
 		Numbers: []ledger.Number{{Name: "until", N: a.Until.Unix()}}}

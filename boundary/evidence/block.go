@@ -10,7 +10,7 @@ import (
 // Block is hold.BlockOptions.Evidence.
 func (r *Recorder) Block(b hold.Block) ([]byte, error) { return r.Seal(Block(b)) }
 
-// Block words that a source is withheld from now on, or no longer.
+// Block returns the event of a source that is withheld from now on, or no longer.
 func Block(b hold.Block) *ledger.Event {
 	e := &ledger.Event{Kind: ledger.Counterfactual, Time: b.Since, Server: b.Server, Tool: b.Tool, Verdict: "quarantined", Rule: "quarantine-" + b.Scope(),
 		Numbers: []ledger.Number{{Name: "severity", N: int64(b.Severity)}, {Name: "until", N: b.Until.Unix()}}}

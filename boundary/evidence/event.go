@@ -65,17 +65,17 @@ func Message(d *gateway.Decision) *ledger.Event {
 	return e
 }
 
-// Lowering is the number that says what lowers the score of a server, and by which content. The Recorder puts a keyed
-// mark in the place of this one, so that a reader of the log cannot guess the content from it.
+// Lowering returns the number that says by which kind of fault and which content a server's score falls. The Recorder
+// puts a keyed mark in its place, so that a reader of the log cannot guess the content.
 func Lowering[D ~[sha256.Size]byte](kind trust.Kind, content D) ledger.Number {
 	return ledger.Number{Name: standing.Lowering + string(kind), N: markOf(content[:])}
 }
 
-// markOf is the beginning of a digest as a number of 52 bits.
+// markOf returns the first 52 bits of a digest.
 func markOf(digest []byte) int64 { return int64(binary.BigEndian.Uint64(digest) >> 12) }
 
-// keyed returns the numbers with a keyed mark in the place of each that Lowering has made.
-func (r *Recorder) keyed(list []ledger.Number) []ledger.Number {
+// withKeyedMarks returns the numbers with a keyed mark in the place of each that Lowering has made.
+func (r *Recorder) withKeyedMarks(list []ledger.Number) []ledger.Number {
 	list = slices.Clone(list)
 	for i, n := range list {
 		if strings.HasPrefix(n.Name, standing.Lowering) && n.N != 0 {

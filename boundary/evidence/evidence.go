@@ -47,12 +47,12 @@ type Options struct {
 	// the record is durable, or an error.
 	BestEffort bool
 
-	// Unwritten is told by BestEffort when records wait that would be lost if the process were killed, and when
-	// none does any more, by one goroutine. It may be nil.
+	// Unwritten is called under BestEffort, by one goroutine, when records begin to wait that would be lost if the
+	// process were killed, and when none waits any more. It may be nil.
 	Unwritten func(some bool)
 
-	// MarkKey is the secret by which contents that lower a score of trust have their marks. All processes that
-	// write one log have the same, so that a content counts once.
+	// MarkKey is the secret for the marks of contents that lower a score of trust. All processes that write one log
+	// have the same, so that a content counts once.
 	MarkKey []byte
 
 	queue  int           // records that wait to be written; 8,192
@@ -267,7 +267,7 @@ func (r *Recorder) seal(e *ledger.Event) (ledger.Sealed, error) {
 	if v := *r.rules.Load(); v != "" && e.Kind != ledger.RulesLoaded {
 		e.Versions = append(e.Versions[:len(e.Versions):len(e.Versions)], ledger.Version{Of: "rules", Version: v})
 	}
-	e.Numbers = r.keyed(e.Numbers)
+	e.Numbers = r.withKeyedMarks(e.Numbers)
 	return e.Seal(salt)
 }
 

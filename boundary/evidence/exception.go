@@ -12,7 +12,7 @@ import (
 // Exception is hold.ExceptionOptions.Evidence.
 func (r *Recorder) Exception(x hold.Exception) ([]byte, error) { return r.Seal(Exception(x)) }
 
-// Exception words that a reviewer has proposed, granted or revoked an exception.
+// Exception returns the event of an exception that a reviewer has proposed, granted or revoked.
 func Exception(x hold.Exception) *ledger.Event {
 	e := &ledger.Event{Kind: ledger.PolicyDecided, Time: x.Since, Server: x.Server, Tool: x.Tool, Rule: hold.RuleException, Actor: "person", Verdict: "granted",
 		Reason: string(x.Code)}

@@ -24,8 +24,7 @@ func (r *Recorder) write() {
 	}
 }
 
-// gather lets the queue fill until first has waited long enough: what has waited while the records before it were
-// written waits no longer.
+// gather lets the queue fill until first has waited long enough, the time of the write before included.
 func (r *Recorder) gather(first job) {
 	if !r.o.BestEffort {
 		return
@@ -37,7 +36,7 @@ func (r *Recorder) gather(first job) {
 
 func (r *Recorder) ending() bool {
 	if !r.mu.TryRLock() {
-		return true // somebody closes
+		return true // Close runs
 	}
 	defer r.mu.RUnlock()
 	return r.closed

@@ -42,8 +42,8 @@ type Child struct {
 	left      error // why something is left of it
 }
 
-// Start runs a stdio server. room is memory for a line of it; nil: lines are not counted. Its waits are 0.7 s where c does not say. The error
-// wraps child.ErrStart.
+// Start runs a stdio server. room gives memory for a line; if it is nil, lines are not counted. Its waits are 0.7 s
+// where c does not say. The error wraps child.ErrStart.
 func Start(c child.Command, room func() *intake.Room) (*Child, error) {
 	if c.CloseWait == 0 {
 		c.CloseWait = childWait

@@ -39,7 +39,7 @@ type Server struct {
 	// Said is the end of what its processes wrote to their standard error, for the log when
 	// the server has failed; nil: unknown.
 	Said func() []string
-	// Stray says what lines its processes wrote to their standard output that were no messages; "": none. It may be nil.
+	// Stray describes the lines that its processes wrote to their standard output and that were no messages, if any. It may be nil.
 	Stray func() string
 
 	// Config says how its messages are treated, for a session that begins now.
@@ -60,7 +60,7 @@ type Client struct {
 	May func(server string) bool
 
 	union  bool            // it is one of several servers that a client sees as one
-	counts *gateway.Counts // of those servers together; nil: the server counts alone
+	counts *gateway.Counts // of those servers together
 }
 
 // Options of a [Fleet]. The zero value is the default.

@@ -13,17 +13,17 @@ import (
 
 // Ask implements wire.Greeted.
 func (c *life) Ask(ctx context.Context, method string, params []byte) (*wire.Message, error) {
-	c.asked++
-	id := wire.StringID("pellucid-" + strconv.Itoa(c.asked))
+	c.handshakeRequests++
+	id := wire.StringID("pellucid-" + strconv.Itoa(c.handshakeRequests))
 	if err := c.conn.Write(ctx, wire.NewRequest(id, method, params)); err != nil {
 		return nil, err
 	}
 	return c.answer(ctx, id)
 }
 
-// Initialized implements wire.Greeted. The revision has to be that of the process before.
+// Initialized implements wire.Greeted. The revision must be that of the process before.
 func (c *life) Initialized(ctx context.Context, version string, ready bool) error {
-	if version != c.version {
+	if version != c.previousVersion {
 		return errChangedVersion
 	}
 	wire.AllowBatches(c.conn, wire.HasBatches(version))

@@ -266,14 +266,14 @@ func (u *union) entry(dst []byte, method string, p *part, v strictjson.Value) ([
 		return append(dst, v.Raw()...), true
 	}
 	own := at.Text()
-	shown := u.shown(method, p, own)
+	shown := u.shownAs(method, p, own)
 	isName := method == mcpmsg.ListTools || method == mcpmsg.ListPrompts
 	switch {
 	case shown == "" || isName && at.Kind() != '"':
-		u.f.warnOnce("what a server lists cannot be told from another entry at /mcp: it is left out there", p.name, method, own, "")
+		u.f.warnOnce("an entry of a list cannot be told from another one at /mcp: it is left out there", p.name, method, own, "")
 		return dst, false
 	case !isName && shown != own:
-		u.f.warnOnce("a resource URI or template is listed by two servers: that of this one has another URI at /mcp", p.name, method, own, shown)
+		u.f.warnOnce("a resource URI or template is listed by two servers: the one of this server has another URI at /mcp", p.name, method, own, shown)
 	case shown == own:
 		return append(dst, v.Raw()...), true
 	}
@@ -282,35 +282,36 @@ func (u *union) entry(dst []byte, method string, p *part, v strictjson.Value) ([
 	return e.Apply(dst, v), true
 }
 
-// shown is how the client sees the name or URI of an entry; "" if that stands for another entry.
-func (u *union) shown(method string, p *part, own string) string {
+// shownAs returns the name or URI by which the client sees an entry, or "" if that stands for another entry.
+func (u *union) shownAs(method string, p *part, own string) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	table := p.m.tools
 	switch method {
 	case mcpmsg.ListResources:
-		return u.places.claim(p.m, own)
+		return u.places.claimURI(p.m, own)
 	case mcpmsg.ListTemplates:
 		return u.places.claimTemplate(p.m, own)
 	case mcpmsg.ListPrompts:
 		table = p.m.prompts
 	}
-	out, _ := table.add(p.name, p.prefix, own)
-	return out
+	return table.add(p.name, p.prefix, own)
 }
 
-// maxWarned bounds the lines of warnOnce in the life of a Fleet.
+// maxWarned bounds the lines that warnOnce logs for one Fleet.
 const maxWarned = 256
 
-// warnOnce tells the operator of an entry of a list, once, however often it is listed.
+// warnOnce warns the operator once of an entry of a list, however often the server lists it.
 func (f *Fleet) warnOnce(text, server, method, entry, listed string) {
 	entry = finding.Quote(entry)
 	key := server + " " + method + " " + entry
 	f.mu.Lock()
-	told := f.warned[key] || len(f.warned) >= maxWarned
-	f.warned[key] = true
+	isNew := !f.warned[key] && len(f.warned) < maxWarned
+	if isNew {
+		f.warned[key] = true
+	}
 	f.mu.Unlock()
-	if told {
+	if !isNew {
 		return
 	}
 	args := []any{"server", server, "entry", entry}

@@ -58,7 +58,7 @@ func (u *union) listen(t *turn, m *wire.Message) error {
 	m.Release()
 	var granted []string
 	for _, uri := range uris {
-		if of := u.owner(t.ctx, uri, l.meta); of.m != nil {
+		if of := u.findOwner(t.ctx, uri, l.meta); of.m != nil {
 			l.uris[of.m], l.shown[of] = append(l.uris[of.m], of.uri), uri
 			granted = append(granted, uri)
 		}

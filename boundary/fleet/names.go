@@ -29,12 +29,12 @@ const (
 func prefixOf(s *Server) string {
 	prefix := strings.NewReplacer("_", "-", ".", "-").Replace(cmp.Or(s.Prefix, s.Name))
 	if len(prefix) > maxPrefix {
-		prefix = prefix[:maxPrefix-digestSize-1] + "-" + digest(prefix)
+		prefix = prefix[:maxPrefix-digestSize-1] + "-" + shortDigest(prefix)
 	}
 	return prefix
 }
 
-func digest(s string) string {
+func shortDigest(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:digestSize/2])
 }
@@ -51,7 +51,7 @@ func outer(server, prefix, name string) (out string, plain bool) {
 	if out == prefix+"_"+name && len(out) <= maxName && !cut(out) {
 		return out, true
 	}
-	end := "_" + digest(server+"\x00"+name)
+	end := "_" + shortDigest(server+"\x00"+name)
 	return out[:min(len(out), maxName-len(end))] + end, false
 }
 
@@ -78,21 +78,18 @@ func cut(s string) bool {
 // the prefixed name.
 type names map[string]string
 
-// add notes the name that stands for a server's own and returns it; false if it
-// means another one already, or there are too many.
-func (n names) add(server, prefix, name string) (string, bool) {
+// add notes the name that stands for a server's own and returns it. It returns "" if
+// that name stands for another one already, or there are too many.
+func (n names) add(server, prefix, name string) string {
 	out, plain := outer(server, prefix, name)
-	if plain {
-		return out, true
-	}
-	if have, there := n[out]; there {
-		return out, have == name
-	}
-	if len(n) >= maxNames {
-		return "", false
+	switch have, there := n[out]; {
+	case plain, there && have == name:
+		return out
+	case there || len(n) >= maxNames:
+		return ""
 	}
 	n[strings.Clone(out)] = strings.Clone(name)
-	return out, true
+	return out
 }
 
 // inner is the server's own name; known is false if only a listing could tell.

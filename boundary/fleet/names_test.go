@@ -4,6 +4,7 @@ package fleet
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -64,8 +65,8 @@ func TestOuterNamesOne(t *testing.T) {
 				tables[server] = names{}
 			}
 			own := tool{server, name.Draw(t, "name")}
-			out, ok := tables[server].add(server, prefix, own.name)
-			if !ok {
+			out := tables[server].add(server, prefix, own.name)
+			if out == "" {
 				t.Fatalf("%q of %s has no name", own.name, server)
 			}
 			if !forModels.MatchString(out) {
@@ -133,5 +134,30 @@ func TestClaimedName(t *testing.T) {
 	}
 	if c.Name != "echo" {
 		t.Errorf("%q", c.Name)
+	}
+}
+
+// TestNameCollision: a server that finds two names with one digest has the second one left out.
+func TestNameCollision(t *testing.T) {
+	n := names{}
+	out := n.add("s", "s", "a.b")
+	if again := n.add("s", "s", "a.b"); out == "" || again != out {
+		t.Errorf("%q, then %q", out, again)
+	}
+	n[out] = "another"
+	if got := n.add("s", "s", "a.b"); got != "" {
+		t.Errorf("%q stands for two names", got)
+	}
+}
+
+// TestWarnOnceBound: what a server lists cannot make the memory of its warnings grow.
+func TestWarnOnceBound(t *testing.T) {
+	f := New(Options{})
+	defer f.Close(t.Context())
+	for i := range 2 * maxWarned {
+		f.warnOnce("x", "s", "tools/list", strconv.Itoa(i), "")
+	}
+	if len(f.warned) != maxWarned {
+		t.Errorf("%d entries are kept", len(f.warned))
 	}
 }

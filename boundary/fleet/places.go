@@ -13,14 +13,14 @@ import (
 // while the session lasts, so that no server can take over a URI of another. A URI that
 // another server lists already is shown with a mark behind it.
 type places struct {
-	uris      map[string]resource // listed, as the client sees them
-	mentioned map[string]resource // in results, as the client sees them: worth less than a list or template
+	uris      map[string]resource // listed; this and the next two by the URI that the client sees
+	mentioned map[string]resource // in results: worth less than a list or template
 	templates []template
 	tasks     map[string]*member
-	watched   map[string]resource // legacy subscriptions, as the client sees them
+	watched   map[string]resource // legacy subscriptions
 }
 
-// resource is a URI of a server, as the server spells it.
+// resource is a server and one of its URIs, as the server spells it.
 type resource struct {
 	m   *member
 	uri string
@@ -33,11 +33,11 @@ type template struct {
 	mark    string // behind it and each URI made of it
 }
 
-func (t *template) shown() string { return t.uri + t.mark }
+func (t *template) shownURI() string { return t.uri + t.mark }
 
-// mark stands behind a URI of the member that is another's too. A fragment is no part of what a
-// URI names, and the scheme stays.
-func (m *member) mark() string { return "#server=" + m.prefix }
+// uriMark returns the mark of URIs of the member that another server lists too: a fragment, which
+// keeps the scheme and does not change what a URI names.
+func (m *member) uriMark() string { return "#server=" + m.prefix }
 
 const (
 	maxPlaces    = 50_000
@@ -49,9 +49,9 @@ func newPlaces() places {
 	return places{uris: map[string]resource{}, mentioned: map[string]resource{}, tasks: map[string]*member{}, watched: map[string]resource{}}
 }
 
-// claim notes that a member has listed uri, and returns how the client sees it; "" if that is another's.
-func (p *places) claim(m *member, uri string) string {
-	for _, shown := range [...]string{uri, uri + m.mark()} {
+// claimURI notes that a member has listed uri, and returns how the client sees it, or "" if that is another server's.
+func (p *places) claimURI(m *member, uri string) string {
+	for _, shown := range [...]string{uri, uri + m.uriMark()} {
 		of, taken := p.uris[shown]
 		if taken && of.m != m {
 			continue
@@ -64,11 +64,11 @@ func (p *places) claim(m *member, uri string) string {
 	return ""
 }
 
-// claimTemplate is claim of a URI template.
+// claimTemplate is claimURI for a URI template.
 func (p *places) claimTemplate(m *member, whole string) string {
-	for _, mark := range [...]string{"", m.mark()} {
+	for _, mark := range [...]string{"", m.uriMark()} {
 		shown := whole + mark
-		i := slices.IndexFunc(p.templates, func(t template) bool { return t.shown() == shown })
+		i := slices.IndexFunc(p.templates, func(t template) bool { return t.shownURI() == shown })
 		if i >= 0 && p.templates[i].m != m {
 			continue
 		}
@@ -88,23 +88,23 @@ func (p *places) task(m *member, id string) {
 	}
 }
 
-// owner is whose uri is, by what has been listed or else mentioned; without a member if that is not known.
-func (p *places) owner(uri string) resource {
-	of, told := p.lister(uri), p.mentioned[uri]
-	if of.m == nil || told.m != nil && uri == told.uri+told.m.mark() { // a marked link, whatever was listed under that name
+// ownerOf returns the resource that uri stands for, by the lists or else by results. It has no member if that is not known.
+func (p *places) ownerOf(uri string) resource {
+	of, told := p.listerOf(uri), p.mentioned[uri]
+	if of.m == nil || told.m != nil && uri == told.uri+told.m.uriMark() { // a marked link, whatever was listed under that name
 		return told
 	}
 	return of
 }
 
-// lister is whose uri is by what has been listed.
-func (p *places) lister(uri string) resource {
+// listerOf is ownerOf by the lists alone.
+func (p *places) listerOf(uri string) resource {
 	if of, listed := p.uris[uri]; listed {
 		return of
 	}
 	best, length := resource{}, 0
 	for _, t := range p.templates {
-		if t.shown() == uri {
+		if t.shownURI() == uri {
 			return t.resource
 		}
 		own, marked := strings.CutSuffix(uri, t.mark)

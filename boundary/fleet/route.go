@@ -146,7 +146,7 @@ func (u *union) byURI(t *turn, m *wire.Message) error {
 		m.Release()
 		return u.refuse(t, wire.CodeHeaderMismatch, textMismatch)
 	}
-	of := u.owner(t.ctx, uri, metaOf(m))
+	of := u.findOwner(t.ctx, uri, metaOf(m))
 	if of.m == nil {
 		m.Release()
 		return u.refuse(t, u.codeNoResource(), textNoURI)
@@ -175,11 +175,11 @@ func (u *union) codeNoResource() int {
 	return wire.CodeNoResource
 }
 
-// watches returns how the client, which has subscribed to it, sees a URI of the member; "" if it has not.
-func (u *union) watches(m *member, uri string) string {
+// watchedAs returns how the client sees a URI of the member, or "" if it has not subscribed to it.
+func (u *union) watchedAs(m *member, uri string) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for _, shown := range [...]string{uri, uri + m.mark()} {
+	for _, shown := range [...]string{uri, uri + m.uriMark()} {
 		if u.places.watched[shown] == (resource{m, uri}) {
 			return shown
 		}
@@ -187,14 +187,14 @@ func (u *union) watches(m *member, uri string) string {
 	return ""
 }
 
-// owner returns the server that a URI or URI template belongs to, and how it spells it; without a
-// member if no server has listed it. A URI that is not listed belongs to the only server with
+// findOwner returns the server that a URI or URI template belongs to, with the server's spelling of it. It
+// returns no member if no server has listed it. A URI that is not listed belongs to the only server with
 // resources, if just one has any.
-func (u *union) owner(ctx context.Context, uri string, meta []byte) resource {
+func (u *union) findOwner(ctx context.Context, uri string, meta []byte) resource {
 	look := func() resource {
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		return u.places.owner(uri)
+		return u.places.ownerOf(uri)
 	}
 	if of := look(); of.m != nil {
 		return of
@@ -251,7 +251,7 @@ func (u *union) complete(t *turn, m *wire.Message) error {
 			return u.renamed(t, mem, m, name, inner)
 		}
 	case "ref/resource":
-		if of := u.owner(t.ctx, clone(ref.Get("uri").Text()), metaOf(m)); of.m != nil {
+		if of := u.findOwner(t.ctx, clone(ref.Get("uri").Text()), metaOf(m)); of.m != nil {
 			return u.renamed(t, of.m, m, ref.Get("uri"), of.uri)
 		}
 	}
@@ -292,32 +292,32 @@ func (u *union) learn(m *member, method string, msg *wire.Message) {
 	u.places.task(m, msg.Result.Get("taskId").Text())
 	var marks strictjson.Edits
 	for block := range msg.Result.Get("content").Elements() {
-		u.places.mention(m, block, &marks)
+		u.places.noteMentions(m, block, &marks)
 	}
 	for message := range msg.Result.Get("messages").Elements() {
-		u.places.mention(m, message.Get("content"), &marks)
+		u.places.noteMentions(m, message.Get("content"), &marks)
 		for block := range message.Get("content").Elements() {
-			u.places.mention(m, block, &marks)
+			u.places.noteMentions(m, block, &marks)
 		}
 	}
 	if msg.Edit(&marks) != nil {
-		u.f.log.Warn("a result names resources of another server", "server", m.up.Name)
+		u.f.log.Warn("the URIs in a result could not be marked: they may lead the client to another server", "server", m.up.Name)
 	}
 }
 
-// mention takes the URI of a content block, and marks one that would lead the client to another server.
-func (p *places) mention(m *member, block strictjson.Value, marks *strictjson.Edits) {
+// noteMentions notes the URIs of a content block, and marks one that would lead the client to another server.
+func (p *places) noteMentions(m *member, block strictjson.Value, marks *strictjson.Edits) {
 	for _, v := range [...]strictjson.Value{block.Get("uri"), block.Get("resource").Get("uri")} {
 		uri := v.Text()
 		if uri == "" || len(uri) > maxURI {
 			continue
 		}
 		shown := uri
-		if of := p.lister(uri); of.m != nil && of.m != m {
-			shown += m.mark()
+		if of := p.listerOf(uri); of.m != nil && of.m != m {
+			shown += m.uriMark()
 			marks.ReplaceText(v, shown)
 		}
-		if (shown != uri || p.owner(shown).m == nil) && len(p.mentioned) < maxPlaces {
+		if (shown != uri || p.ownerOf(shown).m == nil) && len(p.mentioned) < maxPlaces {
 			p.mentioned[strings.Clone(shown)] = resource{m, strings.Clone(uri)}
 		}
 	}

@@ -341,7 +341,7 @@ func (r *run) notification(m *wire.Message) error {
 		}
 	case mcpmsg.ResourceUpdated:
 		uri := m.Params.Get("uri")
-		shown := u.watches(r.m, uri.Text())
+		shown := u.watchedAs(r.m, uri.Text())
 		if shown == "" {
 			return nil
 		}

@@ -305,12 +305,11 @@ func TestUnionLinks(t *testing.T) {
 	}
 }
 
-// TestUnionInstructions: each server's are under a line of ours, that none can forge.
 // TestMarkedLinks: another server cannot take a link over by a template, or by listing the URI as it is marked.
 func TestMarkedLinks(t *testing.T) {
 	for name, list := range map[string]func(*places, *member){
 		"template": func(p *places, m *member) { p.claimTemplate(m, "mem://{x}") },
-		"mark":     func(p *places, m *member) { p.claim(m, "mem://x"); p.claim(m, "mem://x#server=beta") },
+		"mark":     func(p *places, m *member) { p.claimURI(m, "mem://x"); p.claimURI(m, "mem://x#server=beta") },
 	} {
 		p, alpha, beta := newPlaces(), &member{prefix: "alpha"}, &member{prefix: "beta"}
 		list(&p, alpha)
@@ -319,16 +318,17 @@ func TestMarkedLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 		var marks strictjson.Edits
-		p.mention(beta, doc.Root(), &marks)
+		p.noteMentions(beta, doc.Root(), &marks)
 		if got := string(marks.Apply(nil, doc.Root())); got != `{"uri":"mem://x#server=beta"}` {
 			t.Errorf("%s: %s", name, got)
 		}
-		if of := p.owner("mem://x#server=beta"); of != (resource{beta, "mem://x"}) {
+		if of := p.ownerOf("mem://x#server=beta"); of != (resource{beta, "mem://x"}) {
 			t.Errorf("%s: the link of beta leads to %+v", name, of)
 		}
 	}
 }
 
+// TestUnionInstructions: each server's are under a line of ours, that none can forge.
 func TestUnionInstructions(t *testing.T) {
 	f := fleetOf(t, Options{Version: "7"}, inside("alpha", "who"), inside("beta", "who"))
 	r := connect(t, nil, all(f, wire.Legacy)).InitializeResult()
@@ -764,7 +764,7 @@ func TestUnionNames(t *testing.T) {
 		if !recorded["a.b"] || !recorded[long] {
 			t.Errorf("recorded: %v", recorded)
 		}
-		const line = `level=WARN msg="a resource URI or template is listed by two servers: that of this one has another URI at /mcp" server=enterprise_database entry="\"mem://both\"" listed_as="\"mem://both#server=enterprise-database\""`
+		const line = `level=WARN msg="a resource URI or template is listed by two servers: the one of this server has another URI at /mcp" server=enterprise_database entry="\"mem://both\"" listed_as="\"mem://both#server=enterprise-database\""`
 		if said := log.String(); strings.Count(said, line) != 1 {
 			t.Errorf("log: %s", said)
 		}

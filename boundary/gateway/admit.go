@@ -32,7 +32,7 @@ type Admission interface {
 	Named(k surface.Key) bool
 	// Held reports whether a person still has to approve an item, or has refused it.
 	Held(k surface.Key) bool
-	// Blocked reports whether a person has refused what the server says of an item.
+	// Blocked reports whether a reviewer has refused an item.
 	Blocked(k surface.Key) bool
 	// Beyond reports whether a resource is within reach by a template only that is held,
 	// see surface.Beyond; so are, for this session, the ones given.

@@ -22,25 +22,25 @@ type answer struct {
 }
 
 var (
-	errWithheld   = answer{wire.CodeWithheld, "pellucid: withheld: the server's answer could not be made safe"}
-	errHeld       = answer{wire.CodeHeld, "pellucid: the server's answer is held until a person has looked at it; once it is released, the same request gets it"}
-	errFull       = answer{wire.CodeWithheld, "pellucid: withheld: the server's answer has to wait for a person, and there is no room in the queue for that"}
-	errTimeout    = answer{wire.CodeTimeout, "pellucid: the server did not answer in time"}
-	errGone       = answer{wire.CodeGone, "pellucid: the server is gone"}
-	errBusy       = answer{wire.CodeBusy, "pellucid: too many requests under way"}
-	errNoRoom     = answer{wire.CodeNoRoom, "pellucid: too much is under way to look at the server's answer: ask again"}
-	errBadAnswer  = answer{wire.CodeUnacceptable, "pellucid: the server's answer was not acceptable MCP"}
-	errDenied     = answer{wire.CodeDenied, "pellucid: denied by policy"}
-	errUnsent     = answer{wire.CodeUnsent, "pellucid: the request could not be passed on"}
-	errDuplicate  = answer{wire.CodeInvalid, "pellucid: a request with this id is already under way"}
-	errOtherwise  = answer{wire.CodeParams, "pellucid: a member of params has another case than the protocol's"}
-	errMismatch   = answer{wire.CodeHeaderMismatch, "pellucid: a header and the body differ"}
-	errClientGone = answer{wire.CodeClientGone, "pellucid: the client did not answer"}
-	errUnapproved = answer{wire.CodeUnapproved, "pellucid: held until a person has looked at it"}
-	errUnrecorded = answer{wire.CodeUnrecorded, "pellucid: withheld: the decision about the result could not be recorded"}
-	errNoSampling = answer{wire.CodeNoSampling, mcpmsg.NoSampling}
-	errNoMethod   = answer{wire.CodeNoMethod, "pellucid: method not found"}
-	errNoResource = answer{wire.CodeNoResource, "pellucid: no such resource"}
+	errWithheld    = answer{wire.CodeWithheld, "pellucid: withheld: the server's answer could not be made safe"}
+	errHeld        = answer{wire.CodeHeld, "pellucid: the server's answer is held until a person has looked at it; once it is released, the same request gets it"}
+	errFull        = answer{wire.CodeWithheld, "pellucid: withheld: the server's answer has to wait for a person, and there is no room in the queue for that"}
+	errTimeout     = answer{wire.CodeTimeout, "pellucid: the server did not answer in time"}
+	errGone        = answer{wire.CodeGone, "pellucid: the server is gone"}
+	errBusy        = answer{wire.CodeBusy, "pellucid: too many requests under way"}
+	errNoRoom      = answer{wire.CodeNoRoom, "pellucid: too much is under way to look at the server's answer: ask again"}
+	errBadAnswer   = answer{wire.CodeUnacceptable, "pellucid: the server's answer was not acceptable MCP"}
+	errDenied      = answer{wire.CodeDenied, "pellucid: denied by policy"}
+	errUnsent      = answer{wire.CodeUnsent, "pellucid: the request could not be passed on"}
+	errDuplicate   = answer{wire.CodeInvalid, "pellucid: a request with this id is already under way"}
+	errCaseVariant = answer{wire.CodeParams, "pellucid: a member of params has another case than the protocol's"}
+	errMismatch    = answer{wire.CodeHeaderMismatch, "pellucid: a header and the body differ"}
+	errClientGone  = answer{wire.CodeClientGone, "pellucid: the client did not answer"}
+	errUnapproved  = answer{wire.CodeUnapproved, "pellucid: held until a person has looked at it"}
+	errUnrecorded  = answer{wire.CodeUnrecorded, "pellucid: withheld: the decision about the result could not be recorded"}
+	errNoSampling  = answer{wire.CodeNoSampling, mcpmsg.NoSampling}
+	errNoMethod    = answer{wire.CodeNoMethod, "pellucid: method not found"}
+	errNoResource  = answer{wire.CodeNoResource, "pellucid: no such resource"}
 )
 
 // raw is the error object. evidence, where there is one, names the decision.

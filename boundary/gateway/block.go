@@ -10,9 +10,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// blocked asks whether what the server answers is withheld for what its text has done
-// before. It returns why then, or ok. A person who has released the answer
-// knows better.
+// blocked returns why the answer of the server is withheld for what its text has done
+// before, or ok. The decision of a person who has released the answer goes before.
 func (in *inspection) blocked() finding.Code {
 	if in.cfg.Blocks == nil || in.p.released != "" || !in.ofTool() && (in.p.msg.Kind != wire.Response || !in.marked) {
 		return ok
@@ -25,7 +24,7 @@ func (in *inspection) blocked() finding.Code {
 	}
 	in.d.Policy.Match = policy.Match{Action: policy.Hold, Rule: ruleBlock + b.Scope()}
 	in.cfg.tellPolicy(&in.d)
-	return in.cfg.stops(policy.Hold)
+	return in.cfg.stopCode(policy.Hold)
 }
 
 // ruleBlock begins the rule by which a Block withholds.

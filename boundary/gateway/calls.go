@@ -3,85 +3,14 @@
 package gateway
 
 import (
-	"context"
 	"math/rand/v2"
 	"strconv"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/boundary/policy"
-	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
-	"github.com/pellucid-mcp/pellucid/record/hold"
-	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
-
-// A call is a request on its way to the server and back.
-type call struct {
-	id     wire.ID // the client's; zero if the request is our own
-	shown  wire.ID // how the client spells it
-	n      int64   // ours
-	method string
-	tool   string // name as the client gave it; a label only if it was listed
-	cursor string
-	token  string         // raw progressToken
-	meta   []byte         // of a request of our own
-	task   hold.Digest    // that it is about; zero: none
-	digest hold.Digest    // of the question, where results may be held
-	facts  *policy.Facts  // what rules read of it; nil: nothing
-	asked  *hold.Question // what is kept of the arguments for a reviewer; nil: nothing
-	limit  time.Duration  // of silence; 0: the server's
-	sent   string         // token that the server gets instead, because another request bears the same
-	claim  *wire.Claim    // what the client's headers say
-	item   surface.Key    // what it is about; without a name if that is nothing a server lists
-	wants  uint32         // of a subscription: bits of changing
-	watched
-	store    storeTime
-	restored restoring // of its params; set before it is sent
-	params   []byte    // that the server gets, where it may have to get them again; set before it is sent
-	repeated bool      // they were sent before, in a session that the server had forgotten
-
-	revision string      // that the request names; "": that of the session
-	over     atomic.Bool // nobody waits for the answer any more
-	level    int         // from which on its client wants log messages, by place in mcpmsg.Levels; -1: none
-	can      mcpmsg.Abilities
-	born     time.Time
-
-	// Guarded by the lock of calls while the call is under way; not changed once it is not, but for next.
-	stage     stage
-	heard     time.Time
-	endless   bool          // a subscription: silence is no fault
-	cancelled bool          // by the client, who waits no longer
-	held      *wire.Message // waits for the server's tools to be listed
-	next      *wire.Message // to be sent behind the request, which is being sent
-}
-
-// A stage is how far a call is on its way.
-type stage uint8
-
-const (
-	fresh    stage = iota // nothing of it goes to the server yet
-	sending               // it is being written
-	sent                  // the server has it
-	answered              // the server has answered it
-)
-
-// A callContext ends with the session, and when the client does not wait for the answer to a call.
-type callContext struct {
-	context.Context
-	k *call
-}
-
-// Err implements context.Context.
-func (c callContext) Err() error {
-	if c.k.over.Load() {
-		return context.Canceled
-	}
-	return c.Context.Err()
-}
 
 // An ask is a request of the server on its way to the client and back.
 type ask struct {
@@ -97,16 +26,16 @@ type calls struct {
 	begun func() // called when there is one more, without the lock; nil: not called
 	limit int
 
-	mu        sync.Mutex // guards what follows, and of each call what says so
-	lastUp    int64
-	lastDown  int64
-	lastToken int64
-	up        map[int64]*call
-	byID      map[wire.ID]*call
-	byToken   map[string]*call
-	ofTasks   map[string]*call // by token: answered with a task, whose progress is told by it
-	down      map[int64]*ask
-	askedBy   map[wire.ID]*ask
+	mu          sync.Mutex // guards what follows, and of each call what says so
+	lastUp      int64
+	lastDown    int64
+	lastToken   int64
+	up          map[int64]*call
+	byID        map[wire.ID]*call
+	byToken     map[string]*call
+	byTaskToken map[string]*call // calls that were answered with a task: its progress bears their token
+	down        map[int64]*ask
+	askedBy     map[wire.ID]*ask
 
 	waiting []*call // for the server's tools to be listed, in their order
 	listing bool    // they are being listed, or those that waited are forwarded
@@ -125,7 +54,7 @@ type rest struct {
 }
 
 func newCalls(limit int) *calls {
-	return &calls{limit: limit, up: map[int64]*call{}, byID: map[wire.ID]*call{}, byToken: map[string]*call{}, ofTasks: map[string]*call{},
+	return &calls{limit: limit, up: map[int64]*call{}, byID: map[wire.ID]*call{}, byToken: map[string]*call{}, byTaskToken: map[string]*call{},
 		down: map[int64]*ask{}, askedBy: map[wire.ID]*ask{}, spoke: time.Now(), lastDown: FirstQuestion()}
 }
 
@@ -155,7 +84,7 @@ func (c *calls) open(n *call) *answer {
 		c.byID[n.id] = n
 	}
 	if n.token != "" {
-		for c.byToken[n.wireToken()] != nil || c.ofTasks[n.wireToken()] != nil {
+		for c.byToken[n.wireToken()] != nil || c.byTaskToken[n.wireToken()] != nil {
 			c.lastToken++
 			n.sent = `"pellucid-` + strconv.FormatInt(c.lastToken, 10) + `"`
 		}
@@ -216,7 +145,7 @@ func (c *calls) closeLocked(old *call) *call {
 	if old == nil {
 		return nil
 	}
-	old.over.Store(true)
+	old.unawaited.Store(true)
 	delete(c.up, old.n)
 	if c.byID[old.id] == old {
 		delete(c.byID, old.id)
@@ -229,8 +158,8 @@ func (c *calls) closeLocked(old *call) *call {
 	return old
 }
 
-// cancel marks the client's request as one that nobody waits for any longer. One that waits to be sent ends
-// here.
+// cancel marks the client's request as one whose answer the client does not wait for. One that waits to be sent
+// ends here.
 func (c *calls) cancel(id wire.ID, now time.Time) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -238,7 +167,7 @@ func (c *calls) cancel(id wire.ID, now time.Time) *call {
 	if found == nil {
 		return nil
 	}
-	found.over.Store(true)
+	found.unawaited.Store(true)
 	found.cancelled, found.endless, found.heard = true, false, now
 	if found.held != nil {
 		return c.closeLocked(found)
@@ -258,13 +187,13 @@ func (c *calls) original(n int64) (raw []byte, known bool) {
 	return found.shown.Append(nil), true
 }
 
-// progress notes that the server works on what token stands for, and returns it; nil if the client does
-// not wait for it. under reports that it is under way, and not a task.
-func (c *calls) progress(token string, now time.Time) (found *call, under bool) {
+// noteProgress notes that the server works on the call of token, and returns the call. It returns nil if the
+// client does not wait for it. under is false for a call that was answered with a task.
+func (c *calls) noteProgress(token string, now time.Time) (found *call, under bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if found = c.byToken[token]; found == nil {
-		return c.ofTasks[token], false
+		return c.byTaskToken[token], false
 	}
 	if found.heard = now; found.cancelled {
 		return nil, false
@@ -272,17 +201,17 @@ func (c *calls) progress(token string, now time.Time) (found *call, under bool) 
 	return found, true
 }
 
-// keepToken lets progress be told of the task by which a call was answered.
-func (c *calls) keepToken(k *call) {
+// keepTaskToken keeps the token of a call that was answered with a task.
+func (c *calls) keepTaskToken(k *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k.token != "" && len(c.ofTasks) < maxTasks {
-		c.ofTasks[k.wireToken()] = k
+	if k.token != "" && len(c.byTaskToken) < maxTasks {
+		c.byTaskToken[k.wireToken()] = k
 	}
 }
 
-// wantLog reports whether a request under way wants log messages of the level.
-func (c *calls) wantLog(level int) bool {
+// anyWantsLog reports whether a request under way wants log messages of the level.
+func (c *calls) anyWantsLog(level int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range c.up {
@@ -293,7 +222,9 @@ func (c *calls) wantLog(level int) bool {
 	return false
 }
 
-func (k *call) wantsLog(level int) bool { return k.level >= 0 && level >= k.level && !k.cancelled }
+func (k *call) wantsLog(level int) bool {
+	return k.minLogLevel >= 0 && level >= k.minLogLevel && !k.cancelled
+}
 
 // only returns the one request that a client waits for; nil if no request waits, or several do.
 func (c *calls) only() (one *call) {
@@ -420,7 +351,7 @@ func (c *calls) expired(now time.Time, timeout time.Duration) (late []*call, una
 	return late, unanswered, stuck
 }
 
-// longest is for how long at most a call that the client waits for goes on.
+// longest returns the longest time that any call that the client waits for may take.
 func (c *calls) longest(timeout time.Duration) (d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -430,100 +361,4 @@ func (c *calls) longest(timeout time.Duration) (d time.Duration) {
 		}
 	}
 	return d
-}
-
-// longest is for how long at most the call goes on.
-func (k *call) longest(timeout time.Duration) time.Duration {
-	return longestFactor * max(k.patience(timeout), timeout)
-}
-
-// Patience with calls that nobody, or only this package, waits for.
-const (
-	cancelPatience = 30 * time.Second
-	listPatience   = 10 * time.Second
-)
-
-func (k *call) patience(timeout time.Duration) time.Duration {
-	switch {
-	case k.limit > 0 && !k.cancelled:
-		return k.limit
-	case k.id.IsZero():
-		return min(timeout, listPatience)
-	case k.cancelled:
-		return min(timeout, cancelPatience)
-	}
-	return timeout
-}
-
-// newCall notes of a client's request what its answer will need.
-func newCall(m *wire.Message, now time.Time) *call {
-	k := &call{id: m.ID, shown: m.ID, claim: m.Claim, method: m.Method, born: now, heard: now, endless: m.Method == mcpmsg.Listen}
-	if !m.Alias.IsZero() {
-		k.shown = m.Alias
-	}
-	k.item, k.wants = itemOf(m), wants(m)
-	meta := m.Params.Get("_meta")
-	k.revision = revision(meta.Get(mcpmsg.KeyVersion).Text())
-	k.can, k.level = mcpmsg.AbilitiesOf(meta.Get(mcpmsg.KeyClientCaps), true), mcpmsg.LevelOf(meta.Get(mcpmsg.KeyLogLevel).Text())
-	switch m.Method {
-	case mcpmsg.Initialize:
-		k.can = mcpmsg.AbilitiesOf(m.Params.Get("capabilities"), true)
-	case mcpmsg.SetLevel:
-		k.level = mcpmsg.LevelOf(m.Params.Get("level").Text())
-	case mcpmsg.CallTool:
-		k.tool = clip(k.item.Name)
-	case mcpmsg.ListTools, mcpmsg.ListPrompts, mcpmsg.ListResources, mcpmsg.ListTemplates, mcpmsg.ListTasks:
-		k.cursor = strings.Clone(m.Params.Get("cursor").Text())
-	}
-	if token := meta.Get("progressToken").Raw(); len(token) <= maxToken {
-		k.token = string(token)
-	}
-	return k
-}
-
-// wireToken is the token by which the server knows the call.
-func (k *call) wireToken() string {
-	if k.sent != "" {
-		return k.sent
-	}
-	return k.token
-}
-
-// applyEdits makes m, the client's request, what the server gets. e has what is changed beside.
-func (k *call) applyEdits(m *wire.Message, e *strictjson.Edits) error {
-	if k.sent != "" {
-		e.Replace(m.Params.Get("_meta").Get("progressToken"), []byte(k.sent))
-	}
-	if k.restored.tokens > 0 {
-		k.restored.came = digestOf(m.Params.Raw())
-	}
-	if err := m.Edit(e); err != nil {
-		return err
-	}
-	if k.restored.tokens > 0 {
-		k.restored.went = digestOf(m.Params.Raw())
-	}
-	return nil
-}
-
-// addressed makes m the answer to the call.
-func (k *call) addressed(m *wire.Message) *wire.Message {
-	m.ID, m.Alias = k.id, wire.ID{}
-	if k.shown != k.id {
-		m.Alias = k.shown
-	}
-	return m
-}
-
-const (
-	maxToken = 1 << 10
-	maxTool  = 1 << 10
-)
-
-// clip copies a name; one that is too long for any tool is none.
-func clip(s string) string {
-	if len(s) > maxTool {
-		return ""
-	}
-	return strings.Clone(s)
 }

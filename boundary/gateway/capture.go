@@ -75,9 +75,9 @@ func scoresFor(list []classify.Assessment) (out []hold.Score) {
 	return out
 }
 
-// capture keeps the texts of the call that the message answers, where the rule asks for it, and
+// captureTexts keeps the texts of the call that the message answers, where the rule asks for it, and
 // reports whether it does. It waits for nothing; delivered is nil where nothing of the message was.
-func (in *inspection) capture(received, delivered []byte) bool {
+func (in *inspection) captureTexts(received, delivered []byte) bool {
 	c := &in.rule.Capture
 	refused := (in.unreleasable || in.leftContent) && (c.Arguments || c.Received)
 	if in.cfg.Captures == nil || !in.ofTool() || !isToolResult(in.row) && !in.marked || !c.any(in.d.Verdict) && !refused {
@@ -89,12 +89,12 @@ func (in *inspection) capture(received, delivered []byte) bool {
 	if !c.Delivered {
 		delivered = nil
 	}
-	in.cfg.capture(&in.d, in.p.question, received, delivered)
+	in.cfg.keepTexts(&in.d, in.p.question, received, delivered)
 	return true
 }
 
-// capture gives texts of a call to the keeper, as far as it has room.
-func (c *Config) capture(d *Decision, q *hold.Question, received, delivered []byte) {
+// keepTexts gives texts of a call to the keeper, as far as it has room.
+func (c *Config) keepTexts(d *Decision, q *hold.Question, received, delivered []byte) {
 	n := 0
 	for _, text := range [...][]byte{received, delivered} {
 		if len(text) <= captures.MaxPart {

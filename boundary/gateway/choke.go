@@ -34,9 +34,9 @@ type passage struct {
 	// restored says what was restored in the request that it answers.
 	restored restoring
 	// revision of the protocol in which it was sent; "": to be guessed from its form.
-	revision string
-	lastPage bool              // of a list, although it names a cursor
-	can      *mcpmsg.Abilities // of the client whose request it answers; nil where that does not name them
+	revision        string
+	lastPage        bool              // of a list, although the server sent a cursor
+	clientAbilities *mcpmsg.Abilities // as the request that it answers names them, if it does
 
 	// Of a tool's result.
 	tool     string           // label of the tool concerned; empty if none is
@@ -51,12 +51,12 @@ type passage struct {
 	call     hold.Digest      // of the question that it answers; zero: nothing of it can be released
 	uri      string           // of the resource that was read
 	question *hold.Question   // what is kept of it; nil: nothing
-	facts    *policy.Facts    // what rules read of the call; nil: nothing is known of it
+	facts    *policy.Facts    // of the call, as rules read them
 	released string           // item of the queue that a person has released, or ""
-	ctx      context.Context  // ends with the call that it answers; nil: with its inspection
+	ctx      context.Context  // see the method context
 }
 
-// context ends when the client does not wait for the message any more.
+// context returns a context that ends when the client stops waiting for the message.
 func (p *passage) context() context.Context {
 	if p.ctx == nil {
 		return context.Background()
@@ -105,20 +105,20 @@ type inspection struct {
 
 	marked bool // it gets provenance, and a record in any case
 
-	admitted strictjson.Doc     // what is left of what a server says of itself
-	mended   strictjson.Doc     // what is left once its form is right
-	again    strictjson.Doc     // what is about to be delivered
-	counts   []policy.Count     // for a policy
-	suspect  suspect            // the classifier that withholds the message
-	item     ID                 // of the queue that holds it
-	place    *intake.Room       // one of longPlaces; nil: the message is short
-	digest   func() hold.Digest // of the result as it was received; nil: it was not asked for
+	admitted  strictjson.Doc     // what is left of what a server says of itself
+	mended    strictjson.Doc     // what is left once its form is right
+	again     strictjson.Doc     // what is about to be delivered
+	counts    []policy.Count     // for a policy
+	suspect   suspect            // the classifier that withholds the message
+	item      ID                 // of the queue that holds it
+	longPlace *intake.Room       // one of longPlaces, for a long message
+	digest    func() hold.Digest // of the result as it was received; nil: it was not asked for
 
 	unreleasable bool // the result is withheld for what no reviewer can release
 	leftContent  bool // structuredContent was left out of an error that a tool reports
 }
 
-// inspections are those between two messages, of whichever session.
+// inspections is the pool of idle inspections, shared by all sessions.
 var inspections = reuse.Pool[inspection]{Forget: (*inspection).forget}
 
 // pass is the choke point: the one function through which every message of a
@@ -139,7 +139,7 @@ func (in *inspection) forget() {
 	w.reset()
 	w.key, w.keep, w.strict, w.text, w.scrubs, w.llm, w.lookup, w.passages, w.res.Clean = frame.Key{}, nil, nil, nil, nil, nil, nil, nil, scrub.Clean{}
 	w.strictly = false
-	in.inspector, in.p, in.row, in.rule, in.d, in.suspect, in.digest, in.marked, in.item, in.place, in.leftContent, in.unreleasable = nil, passage{}, nil, Rule{}, Decision{}, suspect{}, nil, false, ID{}, nil, false, false
+	in.inspector, in.p, in.row, in.rule, in.d, in.suspect, in.digest, in.marked, in.item, in.longPlace, in.leftContent, in.unreleasable = nil, passage{}, nil, Rule{}, Decision{}, suspect{}, nil, false, ID{}, nil, false, false
 }
 
 // decide returns what to deliver in the place of the message, and records why.
@@ -158,9 +158,9 @@ func (in *inspection) decide() *wire.Message {
 		in.cfg.Log.Error("a message of the server could not be inspected: it is withheld", "error", err)
 		return in.instead(nil)
 	}
-	give, fits := in.fits(in.p.msg.Room(), len(came.Raw()))
+	give, fits := in.reserveRoom(in.p.msg.Room(), len(came.Raw()))
 	defer give()
-	defer in.place.Leave()
+	defer in.longPlace.Leave()
 	if !fits {
 		return in.withhold(finding.NoRoom)
 	}
@@ -203,7 +203,7 @@ func (in *inspection) decide() *wire.Message {
 		in.d.Verdict = Changed
 	}
 	if late {
-		in.capture(came.Raw(), body)
+		in.captureTexts(came.Raw(), body)
 		in.recordLate(came.Raw(), received, out)
 		return out
 	}
@@ -212,7 +212,7 @@ func (in *inspection) decide() *wire.Message {
 		out.Release()
 		return in.unrecorded()
 	}
-	in.capture(came.Raw(), body)
+	in.captureTexts(came.Raw(), body)
 	in.tellClassified()
 	in.p.judged.isShown(&in.d)
 	return out
@@ -241,7 +241,7 @@ func (in *inspection) examine(came strictjson.Value) (strictjson.Value, finding.
 	if code == ok && in.p.released == "" {
 		code = in.holds()
 	}
-	in.place.Leave() // stores and classifiers may take their time
+	in.longPlace.Leave() // stores and classifiers may take their time
 	if code == ok {
 		code = in.blocked()
 	}
@@ -324,13 +324,13 @@ func (in *inspection) walk(root strictjson.Value) finding.Code {
 	in.withholdCapabilities(root)
 	in.endList(root)
 	in.restructure(root)
-	in.explain(root)
+	in.explainError(root)
 	if in.p.msg.Kind == wire.Response {
 		if code := checkResultType(root.Get("resultType")); code != ok {
 			return code
 		}
 	}
-	return in.checkInputRequests(root.Get("inputRequests"), in.p.can)
+	return in.checkInputRequests(root.Get("inputRequests"), in.p.clientAbilities)
 }
 
 func checkResultType(v strictjson.Value) finding.Code {
@@ -346,14 +346,14 @@ func checkResultType(v strictjson.Value) finding.Code {
 }
 
 // checkInputRequests refuses what the server may not ask of the client inside a result, or inside a
-// notification about a task. can is what the client can be asked; nil: that is not known.
+// notification about a task. can is nil where the abilities of the client are not known.
 func (in *inspector) checkInputRequests(v strictjson.Value, can *mcpmsg.Abilities) finding.Code {
 	for _, request := range v.Members() {
 		switch method := request.Get("method").Text(); {
 		case !in.cfg.passages.Method(method):
 			return finding.Denied
 		case can != nil && isQuestion(method) && !can.Can(method, request.Get("params")):
-			in.cfg.Log.Warn("server asks in a result what the client has not declared that it can be asked", "method", method)
+			in.cfg.Log.Warn("server asks in a result for what the client has not declared as a capability", "method", method)
 			return finding.Denied
 		case method == mcpmsg.Elicit, method == mcpmsg.ListRoots:
 		case method == mcpmsg.Sample && in.cfg.DangerouslyAllowSampling:

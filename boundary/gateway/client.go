@@ -56,9 +56,9 @@ func (r *relay) fromClient(ctx context.Context, m *wire.Message) error {
 	return r.send(ctx, m)
 }
 
-// readsOtherwise reports whether params name what a request is about by a member whose name differs from that of the
-// protocol in case only. Some servers take it for that member, and would run another tool than the one that was decided on.
-func readsOtherwise(m *wire.Message) bool {
+// hasCaseVariant reports whether params have a member whose name differs only in case from a member that says what the
+// request is about. Some servers take it for that member, and would run another tool than the one that was decided on.
+func hasCaseVariant(m *wire.Message) bool {
 	switch m.Method {
 	case mcpmsg.CallTool, mcpmsg.GetPrompt, mcpmsg.ReadResource, mcpmsg.Subscribe, mcpmsg.Complete:
 	default:
@@ -81,9 +81,9 @@ func readsOtherwise(m *wire.Message) bool {
 func (r *relay) request(ctx context.Context, m *wire.Message) error {
 	k := newCall(m, time.Now())
 	k.store.most = r.cfg.StorePatience
-	if readsOtherwise(m) {
+	if hasCaseVariant(m) {
 		defer m.Release()
-		return r.toClient(ctx, errOtherwise.to(k, r.refusedRequest(k, finding.CaseVariant)))
+		return r.toClient(ctx, errCaseVariant.to(k, r.refusedRequest(k, finding.CaseVariant)))
 	}
 	r.observe(m, &k.watched)
 	if refused := r.unextended(m); refused != nil {
@@ -107,13 +107,13 @@ func (r *relay) request(ctx context.Context, m *wire.Message) error {
 	}
 	switch {
 	case k.method == mcpmsg.Initialize:
-		r.able.Store(&k.can)
-		r.modern.Store(false) // it asked for server/discover before, and the server has none
-	case k.revision == mcpmsg.Modern && !r.modern.Load():
-		r.able.Store(new(mcpmsg.Abilities)) // each request says what it can be asked
-		r.modern.Store(true)
-	case k.method == mcpmsg.SetLevel && k.level >= 0 && int32(k.level) < r.level.Load():
-		r.level.Store(int32(k.level)) // before the server knows: it may log before it answers
+		r.abilities.Store(&k.abilities)
+		r.clientModern.Store(false) // it asked for server/discover before, and the server has none
+	case k.revision == mcpmsg.Modern && !r.clientModern.Load():
+		r.abilities.Store(new(mcpmsg.Abilities)) // each request says what it can be asked
+		r.clientModern.Store(true)
+	case k.method == mcpmsg.SetLevel && k.minLogLevel >= 0 && int32(k.minLogLevel) < r.minLogLevel.Load():
+		r.minLogLevel.Store(int32(k.minLogLevel)) // before the server knows: it may log before it answers
 	}
 	r.aboutTask(k, m)
 	if refused := r.calls.open(k); refused != nil {
@@ -145,10 +145,10 @@ func (r *relay) awaitsTools(k *call, m *wire.Message) bool {
 	return kept
 }
 
-// repeat sends a request once more, which was not carried out since the server had forgotten the session. What
-// the server lists now decides whether it may be asked.
-func (r *relay) repeat(k *call) {
-	m := wire.NewRequest(wire.IntID(k.n), k.method, k.params)
+// repeatRequest sends a request again that the server did not carry out since it had forgotten the session. The
+// tools that the server lists now decide whether it may be asked.
+func (r *relay) repeatRequest(k *call) {
+	m := wire.NewRequest(wire.IntID(k.n), k.method, k.paramsToRepeat)
 	if m.Parse() != nil || !r.calls.reopen(k) {
 		return
 	}
@@ -168,12 +168,12 @@ func (r *relay) forward(ctx context.Context, m *wire.Message, k *call) error {
 	headers := r.surface.headers(k.tool)
 	route := cloneRoute(mcpmsg.RouteOf(m.Method, m.Params, headers))
 	if !k.repeated {
-		if out := r.prepare(m, k, headers, &route); out != nil {
+		if out := r.prepareRequest(m, k, headers, &route); out != nil {
 			m.Release()
 			return r.instead(ctx, k, out)
 		}
 	}
-	m.Recheck = k.params != nil
+	m.Recheck = k.paramsToRepeat != nil
 	m.ID, m.Alias, m.Claim, m.Route = wire.IntID(k.n), wire.ID{}, nil, route
 	if !r.calls.send(k) { // cancelled, or too late
 		m.Release()
@@ -192,8 +192,8 @@ func (r *relay) forward(ctx context.Context, m *wire.Message, k *call) error {
 	return ctx.Err()
 }
 
-// prepare makes m what the server gets, or returns the answer to a request that the server does not get.
-func (r *relay) prepare(m *wire.Message, k *call, headers []mcpmsg.ParamHeader, route *wire.Route) *wire.Message {
+// prepareRequest makes m what the server gets, or returns the answer to a request that the server does not get.
+func (r *relay) prepareRequest(m *wire.Message, k *call, headers []mcpmsg.ParamHeader, route *wire.Route) *wire.Message {
 	if k.claim != nil && !agree(route, k.claim, headers) {
 		return errMismatch.to(k, nil)
 	}
@@ -207,7 +207,7 @@ func (r *relay) prepare(m *wire.Message, k *call, headers []mcpmsg.ParamHeader, 
 		*route = cloneRoute(mcpmsg.RouteOf(m.Method, m.Params, headers))
 	}
 	if r.cfg.Repeat && k.item.Name != "" {
-		k.params = bytes.Clone(m.Body())
+		k.paramsToRepeat = bytes.Clone(m.Body())
 	}
 	return nil
 }

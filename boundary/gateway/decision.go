@@ -105,7 +105,7 @@ type Decision struct {
 	// restored in it: as the client sent them, and as the server got them.
 	Asked, Sent frame.Digest
 
-	Fault Fault // what lowers the trust in the server; zero: nothing
+	Fault Fault // that lowers the trust in the server, if any
 
 	Released   string          // item of the queue whose result this is, released by a person
 	Validation validate.Result // of structuredContent; zero: there was nothing to judge by
@@ -117,8 +117,8 @@ type Decision struct {
 	Classified []classify.Assessment
 }
 
-// A Fault is what a message did for which its server is trusted less. Kind is one of record/trust; Content is a digest of
-// what did it, by which it counts once.
+// A Fault of a message lowers the trust in its server. Kind is one of record/trust. Content is a digest of the content at
+// fault, so that the same content counts once.
 type Fault struct {
 	Kind    string
 	Content frame.Digest

@@ -139,7 +139,7 @@ func (in *inspection) withhold(code finding.Code) *wire.Message {
 			if d.hasNoRoom() {
 				text = placeholderFull
 			}
-			kept = in.capture(root.Raw(), nil)
+			kept = in.captureTexts(root.Raw(), nil)
 		}
 		in.logWithheld(code, kept)
 		raw := toolPlaceholder(text, id, p.msg.Result.Get("resultType").Exists(), frame.MetaKey, note)
@@ -148,7 +148,7 @@ func (in *inspection) withhold(code finding.Code) *wire.Message {
 		return wire.NewResult(p.id, raw)
 	}
 	held := p.msg.Kind == wire.Response && p.call != (hold.Digest{}) && in.marked && code != finding.NoRoom && in.review(code)
-	in.logWithheld(code, held || in.capture(root.Raw(), nil))
+	in.logWithheld(code, held || in.captureTexts(root.Raw(), nil))
 	_ = in.conclude()
 	in.tellClassified()
 	if held {
@@ -176,8 +176,8 @@ func (in *inspection) logWithheld(code finding.Code, kept bool) {
 	if in.item != (ID{}) {
 		id = in.item.String()
 	}
-	if by := in.heldBy(code); code == finding.Held {
-		reason = by
+	if code == finding.Held {
+		reason = in.heldBy(code)
 	}
 	in.cfg.Log.Warn("a message of the server was withheld", "code", reason, "method", d.Method, "tool", d.Tool, "kind", d.Kind,
 		"evidence", d.ID.String(), "run", run+id+in.cfg.Flag)

@@ -67,7 +67,7 @@ func (in *inspection) concluded() Decision {
 	d.Findings = w.findings(d.Findings)
 	d.NotInspected = append(d.NotInspected, w.uninspected...)
 	d.Withheld = slices.Concat(w.withheld, d.Withheld) // the reason is the first one
-	d.Fault = in.fault()
+	d.Fault = in.worstFault()
 	return *d
 }
 

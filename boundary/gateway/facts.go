@@ -12,31 +12,31 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// Bounds of what rules read of a call.
+// Bounds of the facts of a call.
 const (
-	maxSteps   = 200_000  // members and elements that are looked at for all pointers of a call
+	maxSteps   = 200_000  // members and elements that are visited for all pointers of a call
 	maxFacts   = 64 << 10 // bytes of texts that are kept of a call
 	maxClaims  = 64 << 10 // bytes of a token's claims
 	maxCounted = 4096     // tools of a session that are counted apart
 )
 
-// factsOf takes from a call what rules read of it; nil if they read nothing, or looking for it takes too long: then
-// they fail.
+// factsOf returns the facts of a call that rules read. It returns nil if they read nothing, or if the search takes too
+// long: then they fail.
 func factsOf(reads policy.Reads, args strictjson.Value, claims []byte) *policy.Facts {
 	if len(reads.Args)+len(reads.Claims) == 0 {
 		return nil
 	}
 	f := &policy.Facts{Args: map[string]any{}, Claims: map[string]any{}}
-	r := factReader{steps: maxSteps, room: maxFacts}
+	r := factReader{stepsLeft: maxSteps, bytesLeft: maxFacts}
 	for _, pointer := range reads.Args {
-		switch v, folded := r.at(args, pointer); {
+		switch v, folded := r.valueAt(args, pointer); {
 		case folded:
 			f.Args[pointer] = policy.Unreadable{}
 		case v.Exists():
-			f.Args[pointer] = r.plain(v)
+			f.Args[pointer] = r.comparableValue(v)
 		}
 	}
-	if r.steps < 0 {
+	if r.stepsLeft < 0 {
 		return nil
 	}
 	var doc strictjson.Doc
@@ -45,29 +45,29 @@ func factsOf(reads policy.Reads, args strictjson.Value, claims []byte) *policy.F
 	}
 	for _, name := range reads.Claims {
 		if v := doc.Root().Get(name); v.Exists() {
-			f.Claims[name] = r.plain(v)
+			f.Claims[name] = r.comparableValue(v)
 		}
 	}
 	return f
 }
 
 // A factReader reads values within bounds: a call can be long and the pointers many.
-type factReader struct{ steps, room int }
+type factReader struct{ stepsLeft, bytesLeft int }
 
-// at is the value at a JSON pointer (RFC 6901), which is well-formed. folded: on the way is a name that differs from
-// one of the pointer in case only. Many servers take the one for the other, the last of both if there are two.
-func (r *factReader) at(v strictjson.Value, pointer string) (at strictjson.Value, folded bool) {
+// valueAt returns the value at a well-formed JSON pointer (RFC 6901). folded reports a name on the way that differs
+// from one of the pointer in case only. Many servers take the one for the other, the last of both if there are two.
+func (r *factReader) valueAt(v strictjson.Value, pointer string) (_ strictjson.Value, folded bool) {
 	for _, step := range strings.Split(pointer, "/")[1:] {
-		next, also := r.child(v, strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~"))
+		next, also := r.findChild(v, strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~"))
 		v, folded = next, folded || also
 	}
 	return v, folded
 }
 
-// child is the member of that name, or the element whose index it is, in decimal digits without a leading zero.
-func (r *factReader) child(v strictjson.Value, step string) (child strictjson.Value, folded bool) {
+// findChild returns the member with the name step, or the element with the index step, written without a leading zero.
+func (r *factReader) findChild(v strictjson.Value, step string) (child strictjson.Value, folded bool) {
 	for name, member := range v.Members() {
-		if r.steps--; r.steps < 0 {
+		if r.stepsLeft--; r.stepsLeft < 0 {
 			return child, folded
 		}
 		switch text := name.Text(); {
@@ -79,7 +79,7 @@ func (r *factReader) child(v strictjson.Value, step string) (child strictjson.Va
 	}
 	n := 0
 	for e := range v.Elements() {
-		if r.steps--; r.steps < 0 || strconv.Itoa(n) == step {
+		if r.stepsLeft--; r.stepsLeft < 0 || strconv.Itoa(n) == step {
 			return e, false
 		}
 		n++
@@ -87,8 +87,8 @@ func (r *factReader) child(v strictjson.Value, step string) (child strictjson.Va
 	return child, folded
 }
 
-// plain is a value as rules compare it.
-func (r *factReader) plain(v strictjson.Value) any {
+// comparableValue returns v as rules compare it.
+func (r *factReader) comparableValue(v strictjson.Value) any {
 	switch v.Kind() {
 	case 'n':
 		return nil
@@ -97,8 +97,8 @@ func (r *factReader) plain(v strictjson.Value) any {
 	case '0':
 		return policy.Number(string(v.Raw()))
 	case '"':
-		if n := len(v.Raw()) - 2; n <= policy.MaxValue && n <= r.room {
-			r.room -= n
+		if n := len(v.Raw()) - 2; n <= policy.MaxValue && n <= r.bytesLeft {
+			r.bytesLeft -= n
 			return strings.Clone(v.Text())
 		}
 	case '[':
@@ -111,7 +111,7 @@ func (r *factReader) plain(v strictjson.Value) any {
 				list = append(list, policy.Object{})
 				continue
 			}
-			one := r.plain(e)
+			one := r.comparableValue(e)
 			if one == (policy.Unreadable{}) {
 				return one // "in" would answer no, although it could be what is looked for
 			}
@@ -124,46 +124,46 @@ func (r *factReader) plain(v strictjson.Value) any {
 	return policy.Unreadable{}
 }
 
-// Counts counts what one session of a client asks for, of all servers. It is safe for concurrent use.
+// Counts counts the calls of one session of a client, to all servers. It is safe for concurrent use.
 type Counts struct {
-	mu  sync.Mutex
-	all policy.Session
+	mu    sync.Mutex
+	total policy.Session
 }
 
-// called counts a call of a tool, and returns what was counted before it.
-func (c *Counts) called(tool string, with bool) policy.Session {
+// countCall counts a call of a tool, and returns the counts before it.
+func (c *Counts) countCall(tool string, withTools bool) policy.Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before := c.copied(with)
-	c.all.Calls++
-	if c.all.CallsOf == nil {
-		c.all.CallsOf = map[string]int{}
+	before := c.copyLocked(withTools)
+	c.total.Calls++
+	if c.total.CallsOf == nil {
+		c.total.CallsOf = map[string]int{}
 	}
-	if _, known := c.all.CallsOf[tool]; known || len(c.all.CallsOf) < maxCounted {
-		c.all.CallsOf[tool]++
+	if _, known := c.total.CallsOf[tool]; known || len(c.total.CallsOf) < maxCounted {
+		c.total.CallsOf[tool]++
 	}
 	return before
 }
 
-// held counts a call or a result that is held.
-func (c *Counts) held() {
+// countHeld counts a call or a result that is held.
+func (c *Counts) countHeld() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.all.Held++
+	c.total.Held++
 }
 
-// soFar returns what was counted so far.
-func (c *Counts) soFar(with bool) policy.Session {
+// snapshot returns a copy of the counts.
+func (c *Counts) snapshot(withTools bool) policy.Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.copied(with)
+	return c.copyLocked(withTools)
 }
 
-// copied is a copy of the counts; with says whether a rule reads those of single tools.
-func (c *Counts) copied(with bool) policy.Session {
-	out := c.all
-	if out.CallsOf = nil; with {
-		out.CallsOf = maps.Clone(c.all.CallsOf)
+// copyLocked copies the counts, those of single tools only if a rule reads them.
+func (c *Counts) copyLocked(withTools bool) policy.Session {
+	out := c.total
+	if out.CallsOf = nil; withTools {
+		out.CallsOf = maps.Clone(c.total.CallsOf)
 	}
 	return out
 }

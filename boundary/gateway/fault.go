@@ -3,23 +3,23 @@
 package gateway
 
 import (
+	"cmp"
 	"html"
 	"slices"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
-// Bounds of what is remembered of a message that says something behind the reader's back.
+// Bounds of the evidence of a fault.
 const (
-	minHidden   = 4       // bytes of a decoded message
-	maxEvidence = 4 << 10 // bytes
+	minHidden   = 4       // bytes of a hidden message
+	maxEvidence = 4 << 10 // bytes that are kept of each kind
 )
 
-// hiding are the classes of what can spell a message.
+// hiding are the classes of characters that can spell a hidden message.
 var hiding = [...]scrub.Class{scrub.Tag, scrub.VariationSelector, scrub.ZeroWidth, scrub.InvisibleOperator, scrub.Bidi, scrub.HiddenReference}
 
 // noteHidden remembers the messages that the last scrub has removed from a text. Hidden characters that spell nothing
@@ -51,9 +51,9 @@ func (w *walker) noteForged(d frame.Digest) {
 	}
 }
 
-// fault says what in the message lowers the trust in its server, the worst alone. Findings of other kinds do not: what a
-// text is about, and how it is spelled, is no fault of who delivers it.
-func (in *inspection) fault() Fault {
+// worstFault returns the worst fault by which the message lowers the trust in its server. Other findings are no faults: a
+// server is not to blame for the subject or the spelling of a text that it delivers.
+func (in *inspection) worstFault() Fault {
 	w, d := &in.w, &in.d
 	switch {
 	case d.Released != "":
@@ -66,21 +66,15 @@ func (in *inspection) fault() Fault {
 	return d.shapeFault()
 }
 
-// shapeFault is the fault of a message that was withheld since it is not what it must be.
+// shapeFault returns the fault of a message that was withheld for its form.
 func (d *Decision) shapeFault() Fault {
 	if d.Verdict != Withheld && d.Verdict != Dropped || d.Kind == "call" {
 		return Fault{}
 	}
-	for _, list := range [...][]policy.Count{d.Findings, d.Withheld} {
-		for _, c := range list {
-			switch c.Code {
-			case finding.ShapeInvalid, finding.SchemaInvalid, finding.Misshapen, finding.CaseVariant, finding.Violation:
-				content := d.Received
-				if content == (frame.Digest{}) {
-					content = frame.DigestOf(string(c.Code))
-				}
-				return Fault{shapeLie, content}
-			}
+	for _, c := range slices.Concat(d.Findings, d.Withheld) {
+		switch c.Code {
+		case finding.ShapeInvalid, finding.SchemaInvalid, finding.Misshapen, finding.CaseVariant, finding.Violation:
+			return Fault{shapeLie, cmp.Or(d.Received, frame.DigestOf(string(c.Code)))}
 		}
 	}
 	return Fault{}

@@ -63,7 +63,7 @@ type Config struct {
 	inFlight int // requests under way in each direction; 0 = 1,024
 	MaxChars int // ceiling of one text, in code points; 0 = 1,048,576
 
-	// Repeat sends a request for an item again that was not carried out since the server had forgotten the
+	// Repeat sends a request for an item again if the server did not carry it out since it had forgotten the
 	// session: see [wire.Message.Recheck].
 	Repeat bool
 
@@ -114,7 +114,7 @@ type Config struct {
 	// Policy decides about calls and their results after all that the Rules say; nil: nothing does.
 	Policy policy.Policy
 
-	// Counts are those of the client's session, which may have several servers; nil: this one counts alone.
+	// Counts are shared by the servers of a client's session. If it is nil, this server has its own.
 	Counts *Counts
 
 	// Classifiers judge what tools answer; nil: nothing does.

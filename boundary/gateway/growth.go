@@ -40,16 +40,16 @@ const (
 	costFactor = 8        // what a byte of a message costs at most
 	worthRoom  = 64 << 10 // bytes from which on a message has to find room: shorter ones cost little
 	roomWait   = 10 * time.Second
-	worthPlace = 1 << 20 // bytes from which on a message is looked at in a place
+	worthPlace = 1 << 20 // bytes from which on a message takes one of longPlaces
 )
 
-// longPlaces are how many long messages are looked at at once, of the whole process: half of the processors stay
-// for the short ones.
+// longPlaces bounds the long messages that the process inspects at a time: half of the processors stay for the
+// short ones.
 var longPlaces = intake.NewBudget(max(1, int64(runtime.GOMAXPROCS(0))/2))
 
-// fits waits for room for a message of so many bytes. The caller gives it back. came is what the message
-// has had room for since it was read, nil for nothing.
-func (in *inspection) fits(came *intake.Room, size int) (give func(), ok bool) {
+// reserveRoom waits for room for a message of size bytes, which the caller gives back. came is the room that the
+// message already has, if any.
+func (in *inspection) reserveRoom(came *intake.Room, size int) (give func(), ok bool) {
 	if size < worthRoom {
 		return func() {}, true
 	}
@@ -63,8 +63,8 @@ func (in *inspection) fits(came *intake.Room, size int) (give func(), ok bool) {
 	defer done()
 	err := came.Add(ctx, cost)
 	if err == nil && size >= worthPlace {
-		in.place = longPlaces.Room(in.cfg.Principal)
-		err = in.place.Add(ctx, 1)
+		in.longPlace = longPlaces.Room(in.cfg.Principal)
+		err = in.longPlace.Add(ctx, 1)
 	}
 	return came.Leave, err == nil
 }

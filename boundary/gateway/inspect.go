@@ -52,12 +52,12 @@ type ToolResult struct {
 	Schema []byte
 	// Profile is used where neither the Config nor a Rule names one.
 	Profile Profile
-	Room    *intake.Room // what Raw has had room for as a part of a request's body; nil: nothing
+	Room    *intake.Room // that Raw has as a part of a request's body, if any
 }
 
 // Inspect lets r through the choke point. clean is what may go to a client: always
 // a tool's result, and one of constant text if r had to be withheld. The decision
-// is in the record. Nothing waits for the result once ctx has ended.
+// is in the record. Once ctx has ended it waits for nothing.
 func (i *Inspector) Inspect(ctx context.Context, r ToolResult) (clean []byte, d Decision, err error) {
 	h := i.pool.Get()
 	defer h.Release()
@@ -72,7 +72,7 @@ func (i *Inspector) Inspect(ctx context.Context, r ToolResult) (clean []byte, d 
 func (i *Inspector) inspect(ctx context.Context, s *solo, r ToolResult) ([]byte, error) {
 	s.last = Decision{}
 	in := s.in
-	in.cfg.Name = labelOr(r.Server, i.cfg.Name)
+	in.cfg.Name = labelOr(r.Server, labelOr(i.cfg.Name, frame.Other))
 	if i.cfg.Profile == DefaultProfile {
 		in.cfg.Profile = r.Profile
 	}
@@ -84,7 +84,7 @@ func (i *Inspector) inspect(ctx context.Context, s *solo, r ToolResult) ([]byte,
 	}
 	p := passage{
 		msg:    (&wire.Message{Kind: wire.Response, ID: wire.IntID(0), Result: s.doc.Root()}).In(r.Room),
-		method: mcpmsg.CallTool, id: wire.IntID(0), tool: toolOf(r.Tool), name: r.Tool, ctx: ctx,
+		method: mcpmsg.CallTool, id: wire.IntID(0), tool: labelOr(r.Tool, unknownTool), name: r.Tool, ctx: ctx,
 	}
 	if r.Schema != nil {
 		p.output, p.schema = r.Schema, i.cfg.Schemas.Compile(r.Schema)
@@ -123,7 +123,7 @@ func (i *Inspector) Restore(tool string, raw []byte) (restored []byte, tokens in
 	}
 	restored = e.Apply(nil, s.doc.Root())
 	s.in.cfg.Name = i.cfg.Name
-	d := Decision{Method: mcpmsg.CallTool, Kind: "call", Tool: labelOr(tool, ""), Verdict: Changed, Restored: w.out.tokens, Received: digestOf(raw), Delivered: digestOf(restored)}
+	d := Decision{Method: mcpmsg.CallTool, Kind: "call", Tool: labelOr(tool, unknownTool), Verdict: Changed, Restored: w.out.tokens, Received: digestOf(raw), Delivered: digestOf(restored)}
 	s.in.recordDecision(d)
 	return restored, w.out.tokens, nil
 }
@@ -134,7 +134,7 @@ func (s *solo) refuse(tool string, code finding.Code) ([]byte, error) {
 	if id == nil {
 		return nil, errors.New("gateway: no randomness for an evidence id")
 	}
-	note := unseen(*id, frame.Origin{Server: s.last.Server, Tool: toolOf(tool)}, scrub.Faithful, code)
+	note := unseen(*id, frame.Origin{Server: s.last.Server, Tool: labelOr(tool, unknownTool)}, scrub.Faithful, code)
 	return toolPlaceholder(placeholderWhole, *id, false, frame.MetaKey, note), nil
 }
 
@@ -165,23 +165,12 @@ func (i *Inspector) behind(in *inspector, p *passage) {
 	in.behindCopy(p, asked)
 }
 
-// labelOr is s if it may be shown, else or, else frame.Other.
+// labelOr returns s if it may be shown, else or.
 func labelOr(s, or string) string {
-	switch {
-	case frame.IsLabel(s):
+	if frame.IsLabel(s) {
 		return s
-	case frame.IsLabel(or):
-		return or
 	}
-	return frame.Other
-}
-
-// toolOf is the name of a tool if it may be shown.
-func toolOf(name string) string {
-	if frame.IsLabel(name) {
-		return name
-	}
-	return unknownTool
+	return or
 }
 
 // A solo is an inspector for one result at a time, which remembers its last decision.

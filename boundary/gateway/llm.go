@@ -119,7 +119,7 @@ func (in *inspection) describe(root strictjson.Value) []byte {
 	described, stayed := []byte(nil), []string{"source", "model", "citations", "structured_results"}
 	switch {
 	case !content.Exists():
-		if raw := c.AppendJSON(nil); in.p.fits(own, raw) {
+		if raw := c.AppendJSON(nil); in.p.fitsSchema(own, raw) {
 			w.edits.Append(root, "structuredContent", raw)
 			w.notFramed.Add("structuredContent")
 			return nil
@@ -127,7 +127,7 @@ func (in *inspection) describe(root strictjson.Value) []byte {
 	case own.Kind() == '{':
 		var e strictjson.Edits
 		kept := mergeContent(&e, own, c.Members())
-		if raw := e.Apply(nil, own); in.p.fits(own, raw) {
+		if raw := e.Apply(nil, own); in.p.fitsSchema(own, raw) {
 			described, stayed = raw, kept
 		}
 	}
@@ -137,9 +137,9 @@ func (in *inspection) describe(root strictjson.Value) []byte {
 	return elsewhere(&c, stayed, own)
 }
 
-// fits reports whether a client that has been promised the schema may get raw in the place
+// fitsSchema reports whether a client that has been promised the schema may get raw in the place
 // of own: our members must not break what was right before.
-func (p *passage) fits(own strictjson.Value, raw []byte) bool {
+func (p *passage) fitsSchema(own strictjson.Value, raw []byte) bool {
 	s, ctx := p.schema, p.context()
 	if s == nil || own.Exists() && s.Check(ctx, own).Conformity != validate.Valid {
 		return true

@@ -10,9 +10,9 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// paging remembers which cursor a list gave behind which, so that no client is led round in
-// a circle. Several clients may page through a list at a time: only a circle is a fault, and
-// not a cursor that was there before.
+// paging remembers the order of the cursors of a list, so that no list leads a client in a
+// circle. Several clients may page through a list at a time, so a cursor that was there
+// before is no fault: only a circle is.
 type paging struct {
 	mu   sync.Mutex
 	next map[string]map[uint64]uint64 // digests of cursors, by method
@@ -23,8 +23,9 @@ var cursorSeed = maphash.MakeSeed()
 // maxCursors bounds the pages of one list.
 const maxCursors = 10_000
 
-// loops reports whether the page that k has asked for is the last one, although next follows.
-func (p *paging) loops(k *call, next string) bool {
+// isLastPage reports whether the page that k has asked for must be the last one although it names next,
+// and else remembers next.
+func (p *paging) isLastPage(k *call, next string) bool {
 	if next == "" {
 		return true
 	}

@@ -13,7 +13,7 @@ import (
 // TestPaging: a circle of cursors ends, however long, and no honest list does.
 func TestPaging(t *testing.T) {
 	page := func(p *paging, cursor, next string) bool {
-		return p.loops(&call{method: mcpmsg.ListTools, cursor: cursor}, next)
+		return p.isLastPage(&call{method: mcpmsg.ListTools, cursor: cursor}, next)
 	}
 	for name, cursors := range map[string][]string{
 		"empty": {"", ""}, "itself": {"", "a", "a"}, "back": {"", "a", "b", "a"}, "far back": {"", "a", "b", "c", "d", "b"},

@@ -57,7 +57,7 @@ func (in *inspection) decides(root strictjson.Value) finding.Code {
 		e.NotInspected += c.N
 	}
 	e.Size, e.Findings, e.Scores = len(root.Raw()), in.counts, scoresOf(in.d.Classified)
-	e.Facts, e.Session = in.p.facts, in.cfg.Counts.soFar(in.cfg.Policy.Reads().Session)
+	e.Facts, e.Session = in.p.facts, in.cfg.Counts.snapshot(in.cfg.Policy.Reads().Session)
 	in.d.Policy = in.cfg.Policy.Decide(e)
 	for _, t := range in.p.tools { // and what is stricter for one of them
 		rule := in.cfg.rule(t.name)
@@ -74,11 +74,11 @@ func (in *inspection) decides(root strictjson.Value) finding.Code {
 	case policy.Sanitise:
 		return in.walkStrictly(root)
 	}
-	return in.cfg.stops(in.d.Policy.Action)
+	return in.cfg.stopCode(in.d.Policy.Action)
 }
 
-// stops is the code of what an action of the policy keeps from going on.
-func (c *Config) stops(a policy.Action) finding.Code {
+// stopCode returns the code of what an action of the policy stops.
+func (c *Config) stopCode(a policy.Action) finding.Code {
 	if a == policy.Deny || c.Hold == nil {
 		return finding.Denied
 	}
@@ -97,9 +97,9 @@ func (in *inspection) walkStrictly(root strictjson.Value) finding.Code {
 	if w.text == s.mcp {
 		return ok
 	}
-	hidden, forged := slices.Clone(w.hidden), slices.Clone(w.forged)
-	w.reset()
-	w.hidden, w.forged = append(w.hidden, hidden...), append(w.forged, forged...)
+	hidden, forged := w.hidden, w.forged
+	w.reset() // which shortens these and leaves their bytes
+	w.hidden, w.forged = hidden, forged
 	w.text, w.strictly = s.strict, true
 	if code := in.validated(in.d.Validation); code != ok { // its notes went with the first walk
 		if !in.leftContent {
@@ -149,7 +149,7 @@ func (r *relay) refusedByPolicy(ctx context.Context, m *wire.Message, k *call) *
 	e.Direction, e.Size = policy.Call, len(m.Params.Raw())
 	reads := r.cfg.Policy.Reads()
 	k.facts = factsOf(reads, m.Params.Get("arguments"), m.Caller)
-	e.Facts, e.Session = k.facts, r.cfg.Counts.called(e.Server+"/"+e.Tool, reads.Session)
+	e.Facts, e.Session = k.facts, r.cfg.Counts.countCall(e.Server+"/"+e.Tool, reads.Session)
 	decided := r.cfg.Policy.Decide(e)
 	if decided.Action < policy.Ask && decided.Would.Rule == "" {
 		return nil
@@ -179,16 +179,16 @@ func (r *relay) refusedByPolicy(ctx context.Context, m *wire.Message, k *call) *
 	case verdict == Passed:
 		return nil
 	case text == placeholderCall:
-		r.cfg.Counts.held()
+		r.cfg.Counts.countHeld()
 		return r.refuseCall(m, k, d.ID, d.Tool, text, finding.Held)
 	}
 	if r.cfg.Captures != nil && k.asked != nil && rule.Capture.any(Dropped) {
-		r.cfg.capture(d, k.asked, nil, nil)
+		r.cfg.keepTexts(d, k.asked, nil, nil)
 	}
 	return r.refuseCall(m, k, d.ID, d.Tool, text, finding.Denied)
 }
 
-// callDecision is what was decided about a call; nil if there is no randomness for its id.
+// callDecision returns the decision about a call, or nil if there is no randomness for its id.
 func (in *inspector) callDecision(e policy.Input, m *wire.Message, v Verdict, decided policy.Ruling) *Decision {
 	id, err := in.ids.next()
 	if err != nil {
@@ -200,7 +200,7 @@ func (in *inspector) callDecision(e policy.Input, m *wire.Message, v Verdict, de
 	if v == Passed {
 		d.Delivered = d.Received
 	} else {
-		d.Withheld = []policy.Count{{Code: in.cfg.stops(decided.Action), N: 1}}
+		d.Withheld = []policy.Count{{Code: in.cfg.stopCode(decided.Action), N: 1}}
 	}
 	return d
 }
@@ -223,7 +223,7 @@ func (r *relay) approved(ctx context.Context, k *call) bool {
 }
 
 // holdCall gives a call to the queue: the same call gets through once a person has released this one. It returns
-// what the client is told.
+// the text for the client.
 func (r *relay) holdCall(ctx context.Context, d *Decision, m *wire.Message, k *call) (placeholder string) {
 	if r.cfg.Hold == nil {
 		return placeholderDeny

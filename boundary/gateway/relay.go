@@ -41,24 +41,24 @@ type relay struct {
 	unhear    func()      // ends the watch of the Admission
 
 	// Safe for concurrent use: each has its own lock, or none is needed.
-	in       *inspector
-	surface  toolList // what the server has listed
-	tasks    Tasks    // which tools have created them
-	lists    listings // what it lists just now
-	paging   paging
-	news     news
-	calls    *calls // the one table of what is under way, and of ids
-	outbox   outbox
-	expiry   expiry
-	quiet    quiet
-	pace     pace         // of what classifiers are asked about beside answers
-	judging  atomic.Int64 // bytes of messages that wait for classifiers
-	failure  atomic.Pointer[error]
-	answered atomic.Bool                      // the server has answered something
-	agreed   atomic.Pointer[string]           // revision of a legacy session
-	modern   atomic.Bool                      // the client is
-	able     atomic.Pointer[mcpmsg.Abilities] // what a request of the server can ask the client; nil: it has said nothing yet
-	level    atomic.Int32                     // from which on a legacy client wants log messages
+	in           *inspector
+	surface      toolList // what the server has listed
+	tasks        Tasks    // which tools have created them
+	lists        listings // what it lists just now
+	paging       paging
+	news         news
+	calls        *calls // the one table of what is under way, and of ids
+	outbox       outbox
+	expiry       expiry
+	quiet        quiet
+	pace         pace         // of what classifiers are asked about beside answers
+	judging      atomic.Int64 // bytes of messages that wait for classifiers
+	failure      atomic.Pointer[error]
+	answered     atomic.Bool            // the server has answered something
+	agreed       atomic.Pointer[string] // revision of a legacy session
+	clientModern atomic.Bool
+	abilities    atomic.Pointer[mcpmsg.Abilities] // of the client; nil before it has declared them
+	minLogLevel  atomic.Int32                     // the least that a legacy client wants of log messages
 
 	clientOver atomic.Bool // no message of the client is taken any more
 	serverOver atomic.Bool // likewise of the server
@@ -252,7 +252,7 @@ func (r *relay) serverGone(err error) {
 		r.end(err)
 	default:
 		r.spawn(func() {
-			r.abandon(err)
+			r.abandonCalls(err)
 			if r.clientLeft.Load() {
 				err = r.failed()
 			}
@@ -294,9 +294,9 @@ func (r *relay) failed() error {
 	return nil
 }
 
-// abandon tells the client of every request that will never be answered, behind what the server has said.
-// why is the end: where that is an answer which was not one, the client is told that.
-func (r *relay) abandon(why error) {
+// abandonCalls tells the client of every request that will never be answered, behind the last message of the
+// server. why is the reason. If it is an invalid answer of the server, the client is told that.
+func (r *relay) abandonCalls(why error) {
 	ctx, stop := context.WithTimeout(r.life, drainWait)
 	defer stop()
 	select {

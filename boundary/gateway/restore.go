@@ -137,8 +137,8 @@ const hintPartial = "pellucid: The arguments hold look-alikes of delimiters of c
 // hintContent stands behind an error of a tool from which something was left out.
 const hintContent = "pellucid: The structuredContent of this error was left out: it does not fit the output schema that the tool declares."
 
-// explain says in the result of a call that failed why it may have failed, and what was left out of it.
-func (in *inspection) explain(root strictjson.Value) {
+// explainError says in the result of a failed call why it may have failed, and what was left out of it.
+func (in *inspection) explainError(root strictjson.Value) {
 	if in.p.restored.partial && reportsError(root) && isToolResult(in.row) {
 		in.addText(root, hintPartial)
 	}

@@ -94,12 +94,12 @@ func (in *inspection) review(code finding.Code) bool {
 		level("a withheld result could not be put into the queue for review", "error", err, "evidence", in.d.ID.String())
 	}
 	if in.item = in.d.ID; err == nil {
-		in.cfg.Counts.held()
+		in.cfg.Counts.countHeld()
 	}
 	return err == nil
 }
 
-// foundNoRoom has the record say that the queue is full, if that is why an item was not held.
+// foundNoRoom reports whether err says that the queue is full, and notes that in the decision.
 func (d *Decision) foundNoRoom(err error) bool {
 	full := errors.Is(err, hold.ErrFull)
 	if full {

@@ -101,8 +101,8 @@ func (r Rule) check() error {
 	return nil
 }
 
-// scrubbers are the compiled profiles for texts of one ceiling. strict is faithful for what a policy has treated more
-// strictly.
+// scrubbers are the compiled profiles for texts of one ceiling. strict is faithful with
+// scrub.Policy.Strict.
 type scrubbers struct{ mcp, faithful, strict *scrub.Scrubber }
 
 // scrubberCache keeps those of every ceiling, and of all that is done with control tokens, that the

@@ -73,17 +73,17 @@ func (r *relay) fromServer(ctx context.Context, m *wire.Message) error {
 		r.calls.close(k.n)
 		r.ownPage(ctx, k, m)
 		return nil
-	case m.Local && errors.Is(m.Cause, wire.ErrRenewed) && !k.repeated && k.params != nil:
-		r.repeat(k)
+	case m.Local && errors.Is(m.Cause, wire.ErrRenewed) && !k.repeated && k.paramsToRepeat != nil:
+		r.repeatRequest(k)
 		return nil
 	}
 	k.heardAnswer(m)
-	if k.method == mcpmsg.SetLevel && k.level >= 0 { // also where the server has no levels
-		r.level.Store(int32(k.level))
+	if k.method == mcpmsg.SetLevel && k.minLogLevel >= 0 { // also where the server has no levels
+		r.minLogLevel.Store(int32(k.minLogLevel))
 	}
 	p := passage{msg: m, method: k.method, id: k.shown, ctx: callContext{ctx, k}, watched: &k.watched, store: &k.store, restored: k.restored, revision: r.revisionOf(k)}
 	if k.revision == mcpmsg.Modern {
-		p.can = &k.can
+		p.clientAbilities = &k.abilities
 	}
 	switch {
 	case k.method == mcpmsg.CallTool:
@@ -92,8 +92,8 @@ func (r *relay) fromServer(ctx context.Context, m *wire.Message) error {
 	case p.ofTask():
 		r.answersCall(&p, k)
 	case m.Kind != wire.Response:
-	case m.Result.Get("nextCursor").Exists(): // one that is no text leads nowhere
-		p.lastPage = m.Result.Get("nextCursor").Kind() != '"' || r.paging.loops(k, m.Result.Get("nextCursor").Text())
+	case m.Result.Get("nextCursor").Exists():
+		p.lastPage = m.Result.Get("nextCursor").Kind() != '"' || r.paging.isLastPage(k, m.Result.Get("nextCursor").Text())
 	}
 	switch {
 	case m.Kind != wire.Response:
@@ -180,31 +180,31 @@ func (r *relay) serverRequest(ctx context.Context, m *wire.Message) error {
 	return r.toClient(ctx, out)
 }
 
-// canAsk reports whether the client has said, in the session or in the request that m belongs to, that it can be
-// asked what m asks. Before it has said anything it is asked.
+// canAsk reports whether the client has declared the capability that m needs, in the session or in the request that m
+// belongs to. A client that has not declared any yet is asked.
 func (r *relay) canAsk(m *wire.Message) bool {
-	able := r.able.Load()
-	if k := r.related(m); k != nil && r.modern.Load() {
-		able = &k.can
+	able := r.abilities.Load()
+	if k := r.related(m); k != nil && r.clientModern.Load() {
+		able = &k.abilities
 	}
 	return able == nil || able.Can(m.Method, m.Params)
 }
 
-// isQuestion reports whether a client that is asked this has to have declared a capability.
+// isQuestion reports whether only a client that has declared a capability may be asked this.
 func isQuestion(method string) bool {
 	return method == mcpmsg.Elicit || method == mcpmsg.Sample || method == mcpmsg.ListRoots
 }
 
-// wantsLog reports whether the client wants a log message of the level, which belongs to k; nil: to no
-// request that is known. spec: 2026-07-28: a request without a level gets none.
+// wantsLog reports whether the client wants a log message of the level. k is the request that it belongs to, if
+// that is known. spec: 2026-07-28: a request without a level gets none.
 func (r *relay) wantsLog(k *call, level int) bool {
 	switch {
-	case !r.modern.Load():
-		return level >= int(r.level.Load())
+	case !r.clientModern.Load():
+		return level >= int(r.minLogLevel.Load())
 	case k != nil:
 		return k.wantsLog(level)
 	}
-	return r.calls.wantLog(level)
+	return r.calls.anyWantsLog(level)
 }
 
 // related returns the client's request that a request or notification of the
@@ -215,7 +215,7 @@ func (r *relay) related(m *wire.Message) *call {
 		return r.calls.get(m.Related)
 	}
 	if m.Method == mcpmsg.Progress {
-		if k, under := r.calls.progress(string(m.Params.Get("progressToken").Raw()), time.Now()); under {
+		if k, under := r.calls.noteProgress(string(m.Params.Get("progressToken").Raw()), time.Now()); under {
 			return k
 		}
 		return nil
@@ -238,7 +238,7 @@ func (r *relay) serverNotification(ctx context.Context, m *wire.Message) error {
 	k := r.related(m) // before the walk: m may be read no more behind it
 	switch m.Method {
 	case mcpmsg.Progress:
-		of, _ := r.calls.progress(string(m.Params.Get("progressToken").Raw()), time.Now())
+		of, _ := r.calls.noteProgress(string(m.Params.Get("progressToken").Raw()), time.Now())
 		if of == nil { // some clients end the session where they do not know the token
 			r.refused("notification", Dropped, finding.Unsolicited, "method", mcpmsg.Progress)
 			return nil
@@ -252,7 +252,7 @@ func (r *relay) serverNotification(ctx context.Context, m *wire.Message) error {
 			return nil
 		}
 	case mcpmsg.ElicitationComplete:
-		if able := r.able.Load(); able != nil && !able.URL && !r.modern.Load() {
+		if able := r.abilities.Load(); able != nil && !able.URL && !r.clientModern.Load() {
 			r.refused("notification", Dropped, finding.Denied, "method", mcpmsg.ElicitationComplete)
 			return nil
 		}

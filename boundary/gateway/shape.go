@@ -76,8 +76,8 @@ func (p *passage) shape(root strictjson.Value) mcpshape.Report {
 	return mcpshape.Check(mcpshape.Revision(p.revision, root), part, p.method, root)
 }
 
-// faultOfError reports whether a message is wrong only, as far as it was read, in the
-// structuredContent of an error that a tool reports, without which it is delivered.
+// faultOfError reports whether f, the first fault of a message, is in the structuredContent of an
+// error that a tool reports: the message is delivered without it.
 func (p *passage) faultOfError(root strictjson.Value, f mcpshape.Fault) bool {
 	return f.Place == "structuredContent" && reportsError(p.toolResult(root))
 }
@@ -131,13 +131,13 @@ func (in *inspector) unfit(p *passage) bool {
 		return false
 	}
 	if p.checked.Conformity == 0 {
-		p.checked = p.conformity(result)
+		p.checked = p.judgeContent(result)
 	}
 	return !reportsError(result) && p.checked.Conformity == validate.Invalid
 }
 
-// conformity judges structuredContent. Where null is no value of it, the repair leaves it out.
-func (p *passage) conformity(result strictjson.Value) validate.Result {
+// judgeContent judges structuredContent. In revisions where it may not be null, the repair leaves null out.
+func (p *passage) judgeContent(result strictjson.Value) validate.Result {
 	if p.revision != mcpmsg.Modern && result.Get("structuredContent").Kind() == 'n' {
 		return validate.Result{Conformity: validate.Absent}
 	}

@@ -47,15 +47,22 @@ func (c *calls) unholdLocked(k *call) {
 	c.waiting = slices.DeleteFunc(c.waiting, func(other *call) bool { return other == k })
 }
 
-// send says that the request is now being written; false if nobody waits for it any longer: it is closed then.
-func (c *calls) send(k *call) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// awaitedLocked reports whether the client waits for the answer to the request. A cancelled request is closed.
+func (c *calls) awaitedLocked(k *call) bool {
 	if c.up[k.n] != k {
 		return false
 	}
 	if k.cancelled {
 		c.closeLocked(k)
+	}
+	return !k.cancelled
+}
+
+// send notes that the request is now being written, if the client waits for the answer.
+func (c *calls) send(k *call) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.awaitedLocked(k) {
 		return false
 	}
 	k.stage = sending
@@ -75,15 +82,11 @@ func (c *calls) sent(k *call) (next *wire.Message) {
 	return next
 }
 
-// reopen says that the server has not got the request after all; false if nobody waits for its answer any longer.
+// reopen notes that the server has not carried the request out, if the client waits for the answer.
 func (c *calls) reopen(k *call) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.up[k.n] != k {
-		return false
-	}
-	if k.cancelled {
-		c.closeLocked(k)
+	if !c.awaitedLocked(k) {
 		return false
 	}
 	k.stage, k.repeated = fresh, true

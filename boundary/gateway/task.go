@@ -142,7 +142,7 @@ func (r *relay) remember(k *call, answer, out *wire.Message) {
 		if task == (hold.Digest{}) {
 			continue
 		}
-		r.calls.keepToken(k)
+		r.calls.keepTaskToken(k)
 		ctx, done := k.store.within(r.life)
 		now := r.cfg.now()
 		err := r.tasks.AddTask(ctx, task, k.tool, now, now.Add(taskKept))

@@ -23,8 +23,8 @@ type Validation struct {
 
 func (v Validation) valid() bool { return v.Mode <= policy.Off && v.Mode != policy.Shadow }
 
-// validateReceived judges what the server has answered, of which root is what goes on. It
-// returns what of that goes on, and why it must be withheld, or ok. An error that a tool
+// validateReceived judges the answer of the server, of which root is to be delivered. It
+// returns what is left of root, and why it must be withheld, or ok. An error that a tool
 // reports is delivered without the structuredContent that would have to be withheld.
 func (in *inspection) validateReceived(root strictjson.Value) (strictjson.Value, finding.Code) {
 	code := in.judgeReceived()
@@ -78,7 +78,7 @@ func (in *inspection) judgeReceived() finding.Code {
 		r = validate.Result{Conformity: validate.Invalid, Reason: twoResults}
 	case r.Conformity != 0:
 	case in.p.schema != nil:
-		r = in.p.conformity(result)
+		r = in.p.judgeContent(result)
 	case result.Get("structuredContent").Exists():
 		r = validate.Result{Conformity: validate.Unverifiable, Reason: in.p.unsure}
 	default:

@@ -45,13 +45,13 @@ type Boundary interface {
 	Restore(tool string, raw []byte) ([]byte, int, error)
 }
 
-// Options say what an event is answered with.
+// Options of an answer.
 type Options struct {
 	Boundary Boundary
 	Key      frame.Key // of the fences of this installation
 }
 
-// Answer returns what the host is told about an event. On an error the event had no effect, and Nothing is to be
+// Answer returns the answer to an event. On an error the event had no effect, and Nothing is to be
 // answered.
 func (h *Host) Answer(ctx context.Context, o Options, event []byte) ([]byte, error) {
 	var doc strictjson.Doc
@@ -61,19 +61,19 @@ func (h *Host) Answer(ctx context.Context, o Options, event []byte) ([]byte, err
 	root := doc.Root()
 	switch root.Get("hook_event_name").Text() {
 	case h.after:
-		return h.result(ctx, o, root)
+		return h.inspectResult(ctx, o, root)
 	case h.before:
-		return h.input(o, root)
+		return h.restoreInput(o, root)
 	}
 	return []byte(Nothing), nil
 }
 
-// Unchecked is what the host is told where nothing can be decided, and why: it shows that to the person, and goes on.
+// Unchecked returns the answer where nothing can be decided: the host shows why to the user, and goes on.
 func Unchecked(why string) []byte {
 	return append(strictjson.AppendQuote([]byte(`{"systemMessage":`), "pellucid: what the tools of this host return is not checked: "+why), '}')
 }
 
-// Probe is an event of the host whose answer shows whether results pass the boundary.
+// Probe returns an event of the host whose answer shows whether results pass the boundary.
 func (h *Host) Probe() []byte {
 	response := `"a\u200bb"`
 	if h.resultMember != "" {
@@ -85,8 +85,8 @@ func (h *Host) Probe() []byte {
 // Passes reports whether the answer to Probe is that of a boundary.
 func Passes(answer []byte) bool { return bytes.Contains(answer, []byte(`"ab"`)) }
 
-// input gives the tokens back to what the agent passes to a tool.
-func (h *Host) input(o Options, event strictjson.Value) ([]byte, error) {
+// restoreInput restores the tokens in the input of a tool.
+func (h *Host) restoreInput(o Options, event strictjson.Value) ([]byte, error) {
 	input := event.Get("tool_input")
 	if input.Kind() != '{' {
 		return []byte(Nothing), nil
@@ -98,14 +98,14 @@ func (h *Host) input(o Options, event strictjson.Value) ([]byte, error) {
 	return h.changeInput(restored), nil
 }
 
-// result lets what a tool returned through the choke point.
-func (h *Host) result(ctx context.Context, o Options, event strictjson.Value) ([]byte, error) {
+// inspectResult passes the result of a tool through the choke point.
+func (h *Host) inspectResult(ctx context.Context, o Options, event strictjson.Value) ([]byte, error) {
 	name, response := event.Get("tool_name").Text(), event.Get("tool_response")
 	if h.resultMember != "" {
 		response = response.Get(h.resultMember)
 	}
-	r := result{value: response, tool: h.tool(name)}
-	if r.find(o.Key, h.around); !response.Exists() || !r.hasMore() {
+	r := result{value: response, tool: h.toolRow(name)}
+	if r.findTexts(o.Key, h.around); !response.Exists() || !r.hasMore() {
 		return []byte(Nothing), nil
 	}
 	clean, d, err := o.Boundary.Inspect(ctx, gateway.ToolResult{Server: h.Name, Tool: name, Raw: r.asMCP()})
@@ -114,23 +114,23 @@ func (h *Host) result(ctx context.Context, o Options, event strictjson.Value) ([
 	}
 	var changed []byte
 	if d.Verdict == gateway.Withheld {
-		changed, err = r.withheld(clean, h.takesText)
+		changed, err = r.buildWithheld(clean, h.takesText)
 	} else {
-		changed, err = r.delivered(clean)
+		changed, err = r.buildDelivered(clean)
 	}
 	if err != nil {
 		return nil, err
 	}
 	text, isText := textOf(changed)
 	quiet := d.Verdict != gateway.Withheld && len(d.Findings) == 0
-	if bytes.Equal(changed, response.Raw()) || quiet && (h.showsError || r.tool.loses != "" || h.takesText && !isText) {
+	if bytes.Equal(changed, response.Raw()) || quiet && (h.showsError || r.tool.lossNote != "" || h.takesText && !isText) {
 		return []byte(Nothing), nil
 	}
 	switch {
 	case isText && text == "" && (h.takesText || changed[0] == '"'): // hosts take an empty text for no change
 		changed = strictjson.AppendQuote(nil, nothingLeft)
-	case isText && r.tool.loses != "" && d.Verdict != gateway.Withheld:
-		changed = strictjson.AppendQuote(nil, text+"\n"+r.tool.loses)
+	case isText && r.tool.lossNote != "" && d.Verdict != gateway.Withheld:
+		changed = strictjson.AppendQuote(nil, text+"\n"+r.tool.lossNote)
 	}
 	answer := h.changeResult(changed)
 	if h.hint != nil && bytes.ContainsAny(changed, gateway.Lookalikes) && !bytes.ContainsAny(response.Raw(), gateway.Lookalikes) {
@@ -139,47 +139,47 @@ func (h *Host) result(ctx context.Context, o Options, event strictjson.Value) ([
 	return answer, nil
 }
 
-// A result is what a tool returned.
+// A result of a tool.
 type result struct {
 	value strictjson.Value
 	tool  tool
 	texts []passage
-	data  []strictjson.Value // of images and other files: no character of it is text
+	data  []strictjson.Value // images and other files
 }
 
-// A passage is a text in the result that a fence goes around.
+// A passage is a text in the result that gets a fence.
 type passage struct {
 	strictjson.Value
 	before, inner, after string // before and after are the host's own
-	own                  bool   // it has a fence of this installation, that of a server behind wrap
+	hasOwnFence          bool   // of this installation, by a server behind wrap
 }
 
-// find finds the texts of the result.
-func (r *result) find(key frame.Key, around [2]string) {
+// findTexts finds the texts and the data of the result.
+func (r *result) findTexts(key frame.Key, around [2]string) {
 	var first frame.Origin
-	for _, v := range r.tool.texts(r.value) {
+	for _, v := range r.tool.fencedTexts(r.value) {
 		p := passage{Value: v, inner: v.Text()}
 		if inner, is := strings.CutPrefix(p.inner, around[0]); is && around[0] != "" && strings.HasSuffix(inner, around[1]) {
 			p.before, p.inner, p.after = around[0], strings.TrimSuffix(inner, around[1]), around[1]
 		}
 		origin, _, err := key.Open(p.inner, first)
-		if p.own = err == nil; p.own && first == (frame.Origin{}) {
+		if p.hasOwnFence = err == nil; p.hasOwnFence && first == (frame.Origin{}) {
 			first = origin
 		}
 		r.texts = append(r.texts, p)
 	}
-	for _, v := range r.tool.data.in(r.value) {
+	for _, v := range r.tool.data.findIn(r.value) {
 		if isEncoded(v.Text()) && !slices.ContainsFunc(r.texts, func(p passage) bool { return p.Value == v }) {
 			r.data = append(r.data, v)
 		}
 	}
 }
 
-// hasMore reports whether the result has more than texts that have passed the choke point.
+// hasMore reports whether a part of the result has not passed the choke point.
 func (r *result) hasMore() bool {
 	var rest strictjson.Edits
 	for _, p := range r.texts {
-		if p.own {
+		if p.hasOwnFence {
 			rest.Replace(p.Value, []byte(`""`))
 		}
 	}
@@ -195,14 +195,14 @@ func (r *result) hasMore() bool {
 	return rest.Len() > len(blank) || slices.ContainsFunc(blank, func(v strictjson.Value) bool { return v.Text() != "" })
 }
 
-// asMCP is the result of an MCP tool that says the same: each text is a block of its own, and what is left is structured.
+// asMCP returns the same result as that of an MCP tool: each text is a block of its own, and the rest is structured.
 func (r *result) asMCP() []byte {
 	out := []byte(`{"content":[`)
 	var rest strictjson.Edits
 	separator := ""
 	for _, p := range r.texts {
 		rest.Replace(p.Value, []byte(`""`))
-		if !p.own && p.inner != "" {
+		if !p.hasOwnFence && p.inner != "" {
 			out = append(strictjson.AppendQuote(append(append(out, separator...), `{"type":"text","text":`...), p.inner), '}')
 			separator = ","
 		}
@@ -214,15 +214,15 @@ func (r *result) asMCP() []byte {
 	return append(rest.Apply(out, r.value), "}}"...)
 }
 
-// delivered is the tool's result with what passed the choke point in its places.
-func (r *result) delivered(clean []byte) ([]byte, error) {
+// buildDelivered returns the tool's result with the texts of clean in their places.
+func (r *result) buildDelivered(clean []byte) ([]byte, error) {
 	var doc, rest strictjson.Doc
 	longer := strictjson.Limits{Bytes: 2 * MaxEvent} // by fences
 	if doc.Reset(clean, longer) != nil || rest.Reset(doc.Root().Get("structuredContent").Get("result").Raw(), longer) != nil {
 		return nil, errShape
 	}
 	blocks := slices.Collect(doc.Root().Get("content").Elements())
-	places := r.tool.texts(rest.Root())
+	places := r.tool.fencedTexts(rest.Root())
 	if len(places) != len(r.texts) {
 		return nil, errShape
 	}
@@ -230,7 +230,7 @@ func (r *result) delivered(clean []byte) ([]byte, error) {
 	for i, place := range places {
 		p := r.texts[i]
 		switch {
-		case p.own || p.inner == "":
+		case p.hasOwnFence || p.inner == "":
 			e.Replace(place, p.Raw())
 			continue
 		case len(blocks) == 0:
@@ -244,7 +244,7 @@ func (r *result) delivered(clean []byte) ([]byte, error) {
 		blocks = blocks[1:]
 	}
 	at := 0
-	for _, place := range r.tool.data.in(rest.Root()) { // in their order
+	for _, place := range r.tool.data.findIn(rest.Root()) { // in their order
 		if place.Text() == "" && at < len(r.data) && !slices.Contains(places, place) {
 			e.Replace(place, r.data[at].Raw())
 			at++
@@ -256,8 +256,8 @@ func (r *result) delivered(clean []byte) ([]byte, error) {
 	return e.Apply(nil, rest.Root()), nil
 }
 
-// withheld is a result of the tool that says a constant sentence, and nothing else.
-func (r *result) withheld(clean []byte, asText bool) ([]byte, error) {
+// buildWithheld returns a result of the tool with the constant sentence of clean alone.
+func (r *result) buildWithheld(clean []byte, asText bool) ([]byte, error) {
 	var doc strictjson.Doc
 	if doc.Reset(clean, strictjson.Limits{}) != nil {
 		return nil, errShape
@@ -270,15 +270,15 @@ func (r *result) withheld(clean []byte, asText bool) ([]byte, error) {
 	switch {
 	case asText || r.value.Kind() == '"':
 		return bytes.Clone(sentence.Raw()), nil
-	case r.tool.held != "":
-		return fmt.Appendf(nil, r.tool.held, sentence.Raw()), nil
+	case r.tool.withheldForm != "":
+		return fmt.Appendf(nil, r.tool.withheldForm, sentence.Raw()), nil
 	}
 	var e strictjson.Edits
 	blank := blankStrings(&e, r.value, nil)
 	if len(blank) == 0 {
 		return fmt.Appendf(nil, `{"result":%s}`, sentence.Raw()), nil
 	}
-	shown := append(r.tool.texts(r.value), r.tool.plain.in(r.value)...)
+	shown := append(r.tool.fencedTexts(r.value), r.tool.plain.findIn(r.value)...)
 	place := max(0, slices.IndexFunc(blank, func(v strictjson.Value) bool { return slices.Contains(shown, v) }))
 	e.Replace(blank[place], sentence.Raw())
 	return e.Apply(nil, r.value), nil

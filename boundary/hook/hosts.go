@@ -9,32 +9,32 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// A Host is a program that runs an agent, and how it speaks to hooks: which events are answered, where texts stand in
-// what its tools return, and the form of an answer. Measured with the versions that docs/agents.md names.
+// A Host is a program that runs an agent, with the events of its hooks that are answered, the places of texts in the results
+// of its tools, and the form of an answer. Measured with the versions that docs/agents.md names.
 type Host struct {
 	Name string // as the server of its tools, in frames, records and the configuration
 
 	before, after string // the events: a tool is about to run, a tool has returned
-	resultMember  string // of tool_response, if the result is a part of it
+	resultMember  string // of tool_response that holds the result, if not all of it does
 	showsError    bool   // a changed result reaches the model as an error: it changes only where something was found
 
-	around    [2]string // what the host puts around texts of strangers
-	takesText bool      // a changed result is a text, whatever it was: others than texts change only where something was found
+	around    [2]string // the host puts these around untrusted texts
+	takesText bool      // a changed result is always a text: a result of another kind changes only where something was found
 
 	changeInput, changeResult func(value []byte) []byte
-	hint                      func(answer []byte) []byte // says what becomes of defused tokens
+	hint                      func(answer []byte) []byte // adds a hint about defused tokens
 	tools                     map[string]tool            // by name; a name that ends with * is a prefix
 }
 
-// A tool says where text stands in what a tool returns. Every string passes the choke point whether a row names it or
+// A tool says where text stands in the results of a tool. Every string passes the choke point whether a row names it or
 // not; the strings of a tool without a row are treated like those of its plain text.
 type tool struct {
-	fenced places
-	plain  places // what a program parses or the agent edits, as it is: lines of a file
-	data   places // what is base64 passes as it is
-	unless string // a member that says, as true, that there is no text
-	loses  string // says what a changed result lacks: it changes only where something was found
-	held   string // a result that says %s; "": the strings of a result are replaced
+	fenced       places
+	plain        places // for a program that parses it or an agent that edits it: lines of a file
+	data         places // base64 passes as it is
+	noTextIf     string // a member that is true where there is no text
+	lossNote     string // behind a changed result, which lacks something: it changes only where something was found
+	withheldForm string // a result with the text %s; if it is empty, the strings of the result are replaced
 }
 
 // places are JSON pointers without their first slash; * is each element.
@@ -58,20 +58,20 @@ const hintTokens = "pellucid: The result has look-alikes of delimiters of contro
 
 // ofMCP has the texts of what an MCP tool returned, as hosts hand it on: a text, blocks, or a whole result.
 var ofMCP = tool{
-	fenced: places{"", "text", "*/text", "*/resource/text", "content/*/text", "content/*/resource/text"},
-	data:   places{"*/data", "*/source/data", "*/inlineData/data", "*/resource/blob", "content/*/data", "content/*/resource/blob"},
-	held:   `[{"type":"text","text":%s}]`,
+	fenced:       places{"", "text", "*/text", "*/resource/text", "content/*/text", "content/*/resource/text"},
+	data:         places{"*/data", "*/source/data", "*/inlineData/data", "*/resource/blob", "content/*/data", "content/*/resource/blob"},
+	withheldForm: `[{"type":"text","text":%s}]`,
 }
 
 var claudeShell = tool{
-	fenced: places{"stdout", "stderr"}, data: places{"stdout"}, unless: "isImage",
-	held: `{"stdout":%s,"stderr":"","interrupted":false,"isImage":false}`,
+	fenced: places{"stdout", "stderr"}, data: places{"stdout"}, noTextIf: "isImage",
+	withheldForm: `{"stdout":%s,"stderr":"","interrupted":false,"isImage":false}`,
 }
 
 var claudeCode = &Host{
 	Name: "claude-code", before: "PreToolUse", after: "PostToolUse",
-	changeInput:  within(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":`, `}}`),
-	changeResult: within(`{"hookSpecificOutput":{"hookEventName":"PostToolUse","updatedToolOutput":`, `}}`),
+	changeInput:  wrapIn(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":`, `}}`),
+	changeResult: wrapIn(`{"hookSpecificOutput":{"hookEventName":"PostToolUse","updatedToolOutput":`, `}}`),
 	hint: func(answer []byte) []byte {
 		return append(answer[:len(answer)-len("}}")], `,"additionalContext":"`+hintTokens+`"}}`...)
 	},
@@ -84,7 +84,7 @@ var claudeCode = &Host{
 		"Task":       {fenced: places{"content/*/text"}},
 		"Read": {
 			plain: places{"file/content"}, data: places{"file/base64", "file/cells/*/outputs/*/image/image_data"},
-			held: `{"type":"text","file":{"filePath":"","content":%s,"numLines":1,"startLine":1,"totalLines":1}}`,
+			withheldForm: `{"type":"text","file":{"filePath":"","content":%s,"numLines":1,"startLine":1,"totalLines":1}}`,
 		},
 		"Grep":   {plain: places{"content", "filenames/*"}},
 		"Glob":   {plain: places{"filenames/*"}},
@@ -95,10 +95,10 @@ var claudeCode = &Host{
 var codex = &Host{
 	Name: "codex", before: "PreToolUse", after: "PostToolUse", takesText: true,
 	// Codex takes no updatedInput without "allow". That approves nothing: a call that needs an approval still asks for it.
-	changeInput:  within(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","updatedInput":`, `}}`),
+	changeInput:  wrapIn(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","updatedInput":`, `}}`),
 	changeResult: asText(`{"decision":"block","reason":`, `}`),
 	tools: map[string]tool{
-		"Bash":        {fenced: places{""}, loses: "pellucid: The exit code of the command is not shown."},
+		"Bash":        {fenced: places{""}, lossNote: "pellucid: The exit code of the command is not shown."},
 		"apply_patch": {plain: places{""}},
 		"mcp__*":      ofMCP,
 	},
@@ -107,7 +107,7 @@ var codex = &Host{
 var geminiCLI = &Host{
 	Name: "gemini-cli", before: "BeforeTool", after: "AfterTool", resultMember: "llmContent", showsError: true, takesText: true,
 	around:       [2]string{"<untrusted_context>\n", "\n</untrusted_context>"},
-	changeInput:  within(`{"hookSpecificOutput":{"hookEventName":"BeforeTool","tool_input":`, `}}`),
+	changeInput:  wrapIn(`{"hookSpecificOutput":{"hookEventName":"BeforeTool","tool_input":`, `}}`),
 	changeResult: asText(`{"decision":"deny","reason":`, `}`),
 	tools: map[string]tool{
 		"run_shell_command": ofMCP,
@@ -117,37 +117,36 @@ var geminiCLI = &Host{
 	},
 }
 
-// openCode is told of events by its plugin (boundary/protect/opencode.js): its own form is JavaScript.
+// openCode gets its events through a plugin in JavaScript (boundary/protect/opencode.js).
 var openCode = &Host{
 	Name: "opencode", before: "tool.execute.before", after: "tool.execute.after",
-	changeInput:  within(`{"args":`, `}`),
-	changeResult: within(`{"output":`, `}`),
+	changeInput:  wrapIn(`{"args":`, `}`),
+	changeResult: wrapIn(`{"output":`, `}`),
 	tools: map[string]tool{
 		"bash":      {fenced: places{""}},
 		"webfetch":  {fenced: places{""}},
 		"websearch": {fenced: places{""}},
 		"task":      {fenced: places{""}},
-		"*":         {fenced: places{"*/text", "*/resource/text"}, data: ofMCP.data, held: ofMCP.held}, // blocks: of an MCP tool, whose name has no prefix
+		"*":         {fenced: places{"*/text", "*/resource/text"}, data: ofMCP.data, withheldForm: ofMCP.withheldForm}, // blocks: of an MCP tool, whose name has no prefix
 	},
 }
 
-func within(before, behind string) func([]byte) []byte {
+func wrapIn(before, behind string) func([]byte) []byte {
 	return func(value []byte) []byte { return slices.Concat([]byte(before), value, []byte(behind)) }
 }
 
-// asText is within for a host that takes a text only. Of blocks that are all text it is that; another value becomes its
-// JSON.
+// asText is wrapIn for a host that takes only a text. Blocks of text become their text, and another value its JSON.
 func asText(before, behind string) func([]byte) []byte {
 	return func(value []byte) []byte {
 		text, is := textOf(value)
 		if !is {
 			text = string(value)
 		}
-		return within(before, behind)(strictjson.AppendQuote(nil, text))
+		return wrapIn(before, behind)(strictjson.AppendQuote(nil, text))
 	}
 }
 
-// textOf is what a value says where it is a text, blocks of text, or a result of an MCP tool that has only such.
+// textOf returns the text of a value that is a text, blocks of text, or a result of an MCP tool with only such blocks.
 func textOf(value []byte) (string, bool) {
 	var doc strictjson.Doc
 	if doc.Reset(value, strictjson.Limits{Bytes: 2 * MaxEvent, MendSurrogates: true}) != nil {
@@ -180,8 +179,8 @@ func textOf(value []byte) (string, bool) {
 	return strings.Join(texts, "\n"), len(texts) > 0
 }
 
-// tool returns the row of that name; an empty one where there is none.
-func (h *Host) tool(name string) tool {
+// toolRow returns the row for the tool of that name, or an empty one.
+func (h *Host) toolRow(name string) tool {
 	if t, found := h.tools[name]; found {
 		return t
 	}
@@ -193,16 +192,16 @@ func (h *Host) tool(name string) tool {
 	return tool{}
 }
 
-// texts are the strings of a result that a fence goes around.
-func (t tool) texts(result strictjson.Value) []strictjson.Value {
-	if none, _ := result.Get(t.unless).Bool(); none {
+// fencedTexts returns the strings of a result that get a fence.
+func (t tool) fencedTexts(result strictjson.Value) []strictjson.Value {
+	if none, _ := result.Get(t.noTextIf).Bool(); none {
 		return nil
 	}
-	return t.fenced.in(result)
+	return t.fenced.findIn(result)
 }
 
-// in returns the strings of v at the places, in their order.
-func (p places) in(v strictjson.Value) (found []strictjson.Value) {
+// findIn returns the strings of v at the places, in their order.
+func (p places) findIn(v strictjson.Value) (found []strictjson.Value) {
 	for _, pointer := range p {
 		found = stringsAt(found, v, strings.FieldsFunc(pointer, func(r rune) bool { return r == '/' }))
 	}
@@ -225,5 +224,5 @@ func stringsAt(found []strictjson.Value, v strictjson.Value, names []string) []s
 	return found
 }
 
-// discriminators are members by whose value a host tells the forms of a result apart.
+// discriminators are members whose value tells a host the form of a result.
 var discriminators = []string{"type", "status", "mode", "kind"}

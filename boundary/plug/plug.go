@@ -42,7 +42,7 @@ type Options struct {
 	Tokens *scrub.TokenTable
 
 	MaxBody   int64                      // bytes of a request; 0 = 32 MiB
-	Memory    *intake.Budget             // of the requests under way, by Principal; nil: of 512 MiB
+	Memory    *intake.Budget             // of the requests under way, by Principal; default: 512 MiB
 	Principal func(*http.Request) string // nil, "": nobody in particular
 	patience  time.Duration              // for a body, beside a second for each 16 KiB; 0 = 30 s
 }
@@ -114,8 +114,8 @@ var (
 	errInternal = &refusal{http.StatusInternalServerError, "internal", "the request could not be worked on"}
 )
 
-// body reads a request's body, whole. The caller leaves its room.
-func (h *handler) body(w http.ResponseWriter, r *http.Request) (body []byte, room *intake.Room, no *refusal) {
+// readBody reads a request's body, whole. The caller gives its room back.
+func (h *handler) readBody(w http.ResponseWriter, r *http.Request) (body []byte, room *intake.Room, no *refusal) {
 	if no := h.declared(w, r); no != nil {
 		return nil, nil, no
 	}
@@ -154,7 +154,7 @@ func (h *handler) declared(w http.ResponseWriter, r *http.Request) *refusal {
 // json makes a handler of what answers a strict JSON object with a value.
 func (h *handler) json(answer func(q *query) (any, *refusal)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		b, room, no := h.body(w, r)
+		b, room, no := h.readBody(w, r)
 		defer room.Leave()
 		var v any
 		if no == nil {

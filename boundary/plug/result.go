@@ -83,7 +83,7 @@ const dockerServer = "docker"
 // gateway looks at no status and takes an answer without a body for consent, so that
 // a refusal is a tool's result as well.
 func (h *handler) docker(w http.ResponseWriter, r *http.Request) {
-	b, room, no := h.body(w, r)
+	b, room, no := h.readBody(w, r)
 	defer room.Leave()
 	if no != nil {
 		h.write(w, r, no, []byte(notInspected))

@@ -76,7 +76,7 @@ type Input struct {
 	NotInspected int     // values that passed without a look inside
 	Scores       []Score // of classifiers that have judged
 	Size         int     // bytes of the result as it came, or of the call's params
-	Facts        *Facts  // what a rule reads of the call; nil: nothing is known of it
+	Facts        *Facts  // of the call, if it is known
 	Session      Session // before the call, or the result
 
 	// The gateway does not know these; who evaluates the rules fills them in.
@@ -84,7 +84,7 @@ type Input struct {
 	Scopes                 []string
 }
 
-// A Reads says what the rules of a policy read of calls: the most that is kept of one.
+// A Reads names the parts of calls that the rules of a policy read. No other part is kept.
 type Reads struct {
 	Args    []string // JSON pointers into the arguments
 	Claims  []string // names
@@ -92,15 +92,16 @@ type Reads struct {
 	Trust   bool     // scores of trust
 }
 
-// Facts are what rules read of a call: values by pointer, and by the name of a claim. A value is a string, an int64, a
-// uint64, a float64, a bool, nil, an [Object], a []any of these, or an [Unreadable]. What the call does not have is not there.
+// Facts are the parts of a call that rules read: values by pointer, and by the name of a claim. A value is a string, an
+// int64, a uint64, a float64, a bool, nil, an [Object], a []any of these, or an [Unreadable]. A part that the call lacks is
+// absent.
 type Facts struct{ Args, Claims map[string]any }
 
-// An Object is an object, or a list in a list. It is equal to nothing that a rule can write.
+// An Object stands for an object, or a list in a list. No value of a rule equals it.
 type Object struct{}
 
-// An Unreadable is a value that cannot be compared: a number that has no exact value here, what is too long, or what
-// the call has under two spellings of its name. A rule that asks for it fails: it could be equal to what the rule says.
+// An Unreadable stands for a value that cannot be compared: a number without an exact value here, a value that is too
+// long, or one under two spellings of its name. A rule that reads it fails: it could be equal to the value in the rule.
 type Unreadable struct{}
 
 // Bounds of a value in Facts.
@@ -111,8 +112,8 @@ const (
 	maxPower    = 400      // of ten in a number
 )
 
-// Number is the value of a JSON number for Facts, if it is the one that is written: an integer of 64 bits, or a fraction that a literal of a
-// rule with the same digits equals. Any other is Unreadable, since a comparison could be wrong.
+// Number returns the value of a JSON number for Facts, if it is exact: an integer of 64 bits, or a fraction that equals a
+// literal of a rule with the same digits. Any other number is Unreadable, since a comparison could be wrong.
 func Number(raw string) any {
 	if len(raw) > maxNumber || strings.Trim(raw, "0123456789+-.eE") != "" {
 		return Unreadable{}
@@ -142,7 +143,7 @@ func Number(raw string) any {
 	return Unreadable{}
 }
 
-// A Session counts what the session has asked for and got so far.
+// A Session has the counts of a session so far.
 type Session struct {
 	Calls   int            // calls of tools
 	Held    int            // calls and results that were held
@@ -193,6 +194,6 @@ type Ruling struct {
 type Policy interface {
 	// Decide may be called at the same time. It keeps nothing of the input.
 	Decide(Input) Ruling
-	// Reads returns what the rules in force read of a call.
+	// Reads returns the parts of a call that the rules in force read.
 	Reads() Reads
 }

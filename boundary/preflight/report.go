@@ -200,7 +200,7 @@ func (r *Server) omitted(s *surface.Surface, o *surface.CheckResult) {
 		}
 	}
 	for _, method := range s.Looped() {
-		not("%s: what follows a cursor that was there before, or is not a text: the list ends there", method)
+		not("%s: the list repeats a cursor, or has one that is not a string, and ends there", method)
 	}
 	for _, b := range o.Inspection.Blobs {
 		not("%s: a data URI that holds no text", b)

@@ -95,9 +95,9 @@ func (d *dialect) words(v *node) (words []string, ok bool) {
 	return words, true
 }
 
-// wraps is the words of wrap, the verb first, where an entry starts this program, which is at binary too, to wrap a server;
-// else nil.
-func (d *dialect) wraps(v *node, binary string) []string {
+// wrapWords returns the words of wrap, the verb first, if an entry starts this program, which is also at binary, to wrap a
+// server.
+func (d *dialect) wrapWords(v *node, binary string) []string {
 	program, _ := d.starts(v)
 	words, ok := d.words(v)
 	if !program.is('"') || !ok {
@@ -106,9 +106,9 @@ func (d *dialect) wraps(v *node, binary string) []string {
 	return build.Wraps(append([]string{program.str()}, words...), binary)
 }
 
-// front is the arguments of an entry that are wrap's own.
-func (d *dialect) front(v *node, binary string) []string {
-	words := d.wraps(v, binary)
+// wrapFlags returns the arguments of an entry that are flags of wrap.
+func (d *dialect) wrapFlags(v *node, binary string) []string {
+	words := d.wrapWords(v, binary)
 	if i := slices.Index(words, "--"); i >= 0 {
 		words = words[:i]
 	}

@@ -96,7 +96,7 @@ func (e *entry) command(obj *node) string {
 	if _, ok := d.words(e.v); !ok {
 		return whyShape
 	}
-	if words := d.wraps(e.v, e.options.Binary); words != nil {
+	if words := d.wrapWords(e.v, e.options.Binary); words != nil {
 		return e.reflag(args, len(words))
 	}
 	front := e.front()
@@ -104,7 +104,7 @@ func (e *entry) command(obj *node) string {
 	if env.exists() && !env.is('{') && !env.is('n') {
 		return whyShape
 	}
-	if e.steers(env) {
+	if e.setsOurVariables(env) {
 		return whyOurs
 	}
 	for _, m := range env.all() {
@@ -134,14 +134,14 @@ func (e *entry) command(obj *node) string {
 // reflag writes the flags of wrap in an entry that runs behind Pellucid as wrap reads them now. They are among the last n
 // arguments.
 func (e *entry) reflag(args *node, n int) string {
-	front := e.dialect.front(e.v, e.options.Binary)
+	front := e.dialect.wrapFlags(e.v, e.options.Binary)
 	now, said := WithoutFormer(front)
 	all := args.list()
 	all = all[len(all)-n:]
 	if len(said) == 0 || !args.known() || len(front) > len(all) || slices.ContainsFunc(all[:len(front)], func(n *node) bool { return !n.known() }) {
 		return already
 	}
-	if slices.ContainsFunc(now, holdsPassword) {
+	if slices.ContainsFunc(now, setsPassword) {
 		return whyDatabase
 	}
 	sep := ", "
@@ -165,7 +165,7 @@ func (e *entry) remote(address *node) string {
 		return whyShape
 	case headers.exists() && env.exists() && !d.loose:
 		return whyEnvHeader
-	case e.steers(env):
+	case e.setsOurVariables(env):
 		return whyOurs
 	case e.v.get("apiKey").exists():
 		return whyKey

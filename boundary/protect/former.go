@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// A former is a flag that wrap once had, and what says the same now.
+// A former is a flag that wrap once had, and its replacement.
 type former struct {
-	flag    string
-	takes   bool   // a value stood behind it
-	member  string // that --set sets; "": now is another flag
-	now     string // what the value is, or, of a flag that takes one, what stands before it
-	several bool   // it could be repeated: the values make one list
+	flag        string
+	takesValue  bool
+	member      string // that --set sets; empty if replacement is another flag
+	replacement string // the value for --set, or the text before the value that the flag took
+	repeatable  bool   // its values make one list
 }
 
 var formers = []former{
@@ -62,27 +62,27 @@ func formerOf(word string) (f *former, value string, inside bool) {
 	return nil, "", false
 }
 
-// said says what took the place of the flag.
-func (f *former) said() string {
+// describe tells the user the replacement.
+func (f *former) describe() string {
 	switch {
 	case f.member == "":
-		return f.flag + " is now " + f.now
-	case f.takes:
-		return f.flag + " is now --set " + f.member + "=" + f.now + "…"
+		return f.flag + " is now " + f.replacement
+	case f.takesValue:
+		return f.flag + " is now --set " + f.member + "=" + f.replacement + "…"
 	}
-	return f.flag + " is now --set " + f.member + "=" + f.now
+	return f.flag + " is now --set " + f.member + "=" + f.replacement
 }
 
-// setting is the value of a former flag as --set takes it.
-func (f *former) setting(value string) string {
+// settingValue returns the value of a former flag as --set takes it.
+func (f *former) settingValue(value string) string {
 	if f.flag == "--db" && strings.Contains(value, "://") {
-		return value // of a database that is no file
+		return value // the URL of a database
 	}
-	return f.now + value
+	return f.replacement + value
 }
 
-// holdsPassword reports whether a word is a setting of the store that wrap refuses for its password.
-func holdsPassword(word string) bool {
+// setsPassword reports whether a word sets a store with a password, which wrap refuses.
+func setsPassword(word string) bool {
 	at, is := strings.CutPrefix(word, "store=")
 	if !is || !strings.Contains(at, "://") {
 		return false
@@ -96,9 +96,9 @@ func holdsPassword(word string) bool {
 }
 
 // WithoutFormer returns the words of a command line that begins with wrap, with --set in the place of the
-// flags that wrap no longer has, and for each of these what is said of it.
+// flags that wrap no longer has, and for each of these a sentence that names its replacement.
 func WithoutFormer(words []string) (now, said []string) {
-	lists := map[string]int{} // where in now the values of a flag stand
+	lists := map[string]int{} // places in now of the values of a flag
 	api := false
 	for i := 0; i < len(words); i++ {
 		if i > 0 && (words[i] == "--" || !strings.HasPrefix(words[i], "-")) { // the server's command
@@ -114,22 +114,22 @@ func WithoutFormer(words []string) (now, said []string) {
 			}
 			continue
 		}
-		said = append(said, f.said())
-		if f.takes && !inside && i+1 < len(words) {
+		said = append(said, f.describe())
+		if f.takesValue && !inside && i+1 < len(words) {
 			i++
 			value = words[i]
 		}
 		api = api || f.flag == "--review-api"
 		switch at, again := lists[f.flag]; {
 		case f.member == "":
-			now = append(now, strings.Fields(f.now)...)
+			now = append(now, strings.Fields(f.replacement)...)
 		case again:
 			now[at] += "," + value
 		default:
-			if f.several {
+			if f.repeatable {
 				lists[f.flag] = len(now) + 1
 			}
-			now = append(now, "--set", f.member+"="+f.setting(value))
+			now = append(now, "--set", f.member+"="+f.settingValue(value))
 		}
 		if f.flag == "--review-model" { // whose API was openai-chat where no other was named
 			lists["api"] = len(now)
@@ -141,7 +141,7 @@ func WithoutFormer(words []string) (now, said []string) {
 	return now, said
 }
 
-// takesValue reports whether a value stands behind a flag that wrap has.
+// takesValue reports whether a flag that wrap has takes a value.
 func takesValue(word string) bool {
 	return slices.Contains([]string{"--name", "--env", "--cwd", "--url", "--header", "--bearer", "--transport", "--timeout", "--config", "-c",
 		"--profile", "--frame", "--policy", "--evidence", "--log-level", "--set"}, word)

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,21 +17,20 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
-	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// A hooking is a host whose own tools are put behind the boundary: by entries in its settings, or by a plugin.
+// A hooking is a host whose own tools can be put behind the boundary: by entries in its settings, or by a plugin.
 type hooking struct {
-	host    string   // as in hook.Hosts
-	file    string   // as in a client's files
-	events  []string // each gets an entry; none of a host that takes a plugin
-	timeout int      // of an event, in the host's unit
-	advice  string   // what is left to do for a person
-	off     []string // the member that switches all hooks off
-	offIs   string   // where it is this
+	host      string   // as in hook.Hosts
+	file      string   // as in a client's files
+	events    []string // each gets an entry; empty for a host that takes a plugin
+	timeout   int      // of an event, in the host's unit
+	advice    string   // what the user still has to do
+	offSwitch []string // the member that switches all hooks off
+	offValue  string   // the value of offSwitch that does
 }
 
-// maxHookSeconds is how long a host waits for an answer before it goes on without one.
+// maxHookSeconds is the time after which a host goes on without an answer.
 const maxHookSeconds = 10
 
 var hookings = []hooking{
@@ -63,7 +61,7 @@ type HookReport struct {
 // Hooked is the action of a host whose hooks were written.
 const Hooked Effect = "hooked"
 
-// hookRecord is what Hooks has put into a file: undo takes just that out.
+// hookRecord is what Hooks has put into a file: undo removes just that.
 type hookRecord struct {
 	Version   int      `json:"version"` // 1
 	Path      string   `json:"path"`
@@ -75,8 +73,8 @@ type hookRecord struct {
 	Fragments [][]byte `json:"fragments"` // in the order in which they were put in
 }
 
-// Hooks writes the hooks of each host that is on the machine, or takes them out. A host that fails does not keep it from
-// the others: the error joins what failed.
+// Hooks writes the hooks of each host on the machine, or removes them. It goes on after a host that fails: the error joins
+// all failures.
 func (o Options) Hooks(m Machine, client string, job Job) (all []HookReport, _ error) {
 	var failures []error
 	for _, h := range hookings {
@@ -87,9 +85,9 @@ func (o Options) Hooks(m Machine, client string, job Job) (all []HookReport, _ e
 		r := HookReport{Host: h.host, Path: path}
 		var err error
 		if job.Undo {
-			err = o.unhook(&r, job)
-		} else if info, statErr := os.Stat(h.home(path)); statErr == nil && info.IsDir() {
-			err = o.hook(h, &r, m.OS, job)
+			err = o.removeHooks(&r, job)
+		} else if h.isInstalled(path) {
+			err = o.writeHook(h, &r, m.OS, job)
 		}
 		if err != nil {
 			r.Action, r.Error = Skipped, err.Error()
@@ -106,31 +104,32 @@ func (o Options) Hooks(m Machine, client string, job Job) (all []HookReport, _ e
 func (o Options) CanHook(m Machine) (hosts []string) {
 	for _, h := range hookings {
 		path := m.path(h.file)
-		if info, err := os.Stat(h.home(path)); path == "" || err != nil || !info.IsDir() {
+		if path == "" || !h.isInstalled(path) {
 			continue
 		}
-		if src, err := os.ReadFile(path); err != nil || !calls(src, h.host) {
+		if src, err := os.ReadFile(path); err != nil || !callsHook(src, h.host) {
 			hosts = append(hosts, h.host)
 		}
 	}
 	return hosts
 }
 
-// calls reports whether a file has what calls pellucid hook for the host.
-func calls(src []byte, host string) bool {
+// callsHook reports whether a file calls pellucid hook for the host.
+func callsHook(src []byte, host string) bool {
 	return bytes.Contains(src, []byte(" hook "+host)) || bytes.Contains(src, []byte(`["hook", "`+host+`"]`))
 }
 
-// home is the folder of the host, which is there where the host is.
-func (h hooking) home(path string) string {
+// isInstalled reports whether the directory of the host exists: that of path, or for a plugin the one above.
+func (h hooking) isInstalled(path string) bool {
 	if h.events == nil {
 		path = filepath.Dir(path)
 	}
-	return filepath.Dir(path)
+	info, err := os.Stat(filepath.Dir(path))
+	return err == nil && info.IsDir()
 }
 
-// hook puts the entries, or the plugin, into the file.
-func (o Options) hook(h hooking, r *HookReport, system string, job Job) error {
+// writeHook puts the entries, or the plugin, into the file.
+func (o Options) writeHook(h hooking, r *HookReport, system string, job Job) error {
 	before, created, err := readOrEmpty(r.Path)
 	if err != nil {
 		return err
@@ -141,12 +140,12 @@ func (o Options) hook(h hooking, r *HookReport, system string, job Job) error {
 	}
 	original := before
 	if rec != nil { // a program that has moved is named by its new path
-		if original, err = rec.without(before); err != nil {
+		if original, err = rec.withoutHooks(before); err != nil {
 			return fmt.Errorf("protect: %q: %w", r.Path, err)
 		}
 		created = rec.Created
 	}
-	next := &hookRecord{Version: 1, Path: r.Path, Created: created, Before: original, Events: h.events, Entry: h.entry(system, o.Binary)}
+	next := &hookRecord{Version: 1, Path: r.Path, Created: created, Before: original, Events: h.events, Entry: h.hookEntry(system, o.Binary)}
 	after := original
 	if h.events == nil {
 		after = []byte(strings.Replace(openCodePlugin, `"PROGRAM"`, quote(o.Binary), 1))
@@ -158,7 +157,7 @@ func (o Options) hook(h hooking, r *HookReport, system string, job Job) error {
 		after = []byte("{\n}\n")
 	}
 	for _, event := range h.events {
-		if calls(original, h.host) {
+		if callsHook(original, h.host) {
 			r.Action, r.Why = Already, "an entry that Pellucid did not write calls pellucid hook"
 			return nil
 		}
@@ -170,7 +169,7 @@ func (o Options) hook(h hooking, r *HookReport, system string, job Job) error {
 	}
 	r.Action, r.Why, r.Changed = Hooked, h.advice, !bytes.Equal(before, after)
 	if h.isOff(after) {
-		r.Why = strings.Join(h.off, ".") + " switches the hooks of this host off"
+		r.Why = strings.Join(h.offSwitch, ".") + " switches the hooks of this host off"
 	}
 	if !r.Changed {
 		r.Action = Already
@@ -182,9 +181,8 @@ func (o Options) hook(h hooking, r *HookReport, system string, job Job) error {
 		}
 		return nil
 	}
-	sum := sha256.Sum256(after)
-	next.After = hex.EncodeToString(sum[:])
-	if err := o.writeHookRecord(next); err != nil {
+	next.After = hexDigest(after)
+	if err := saveRecord(o.hookRecordName(r.Path), next); err != nil {
 		return err
 	}
 	return replaceHooks(r.Path, before, after)
@@ -193,18 +191,18 @@ func (o Options) hook(h hooking, r *HookReport, system string, job Job) error {
 // isOff reports whether the file switches hooks off.
 func (h hooking) isOff(src []byte) bool {
 	t, err := parse(src, JSON, true)
-	if err != nil || h.off == nil {
+	if err != nil || h.offSwitch == nil {
 		return false
 	}
 	v := t.root
-	for _, name := range h.off {
+	for _, name := range h.offSwitch {
 		v = v.get(name)
 	}
-	return v.known() && string(t.raw(v)) == h.offIs
+	return v.known() && string(t.raw(v)) == h.offValue
 }
 
-// entry is a hook for every tool.
-func (h hooking) entry(system, binary string) string {
+// hookEntry returns a hook for every tool.
+func (h hooking) hookEntry(system, binary string) string {
 	command := shellWord(system, binary) + " hook " + h.host
 	if system == "windows" && command[0] == '"' && h.host == "gemini-cli" { // it runs hooks by PowerShell
 		command = "& " + command
@@ -212,7 +210,7 @@ func (h hooking) entry(system, binary string) string {
 	return fmt.Sprintf(`{"matcher": "*", "hooks": [{"type": "command", "command": %s, "timeout": %d}]}`, quote(command), h.timeout)
 }
 
-// shellWord is a path for the shell by which hosts run a hook: sh, or on Windows that of Git, cmd or PowerShell.
+// shellWord quotes a path for the shell by which hosts run a hook: sh, or on Windows that of Git, cmd or PowerShell.
 func shellWord(system, path string) string {
 	if system == "windows" {
 		path = strings.ReplaceAll(path, `\`, "/")
@@ -226,7 +224,7 @@ func shellWord(system, path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// withHook puts the entry behind those of the event. Of the file nothing else changes; fragment is what was put in.
+// withHook puts the entry behind those of the event, and changes nothing else. fragment is the text that it puts in.
 func withHook(src []byte, event, entry string) (after, fragment []byte, err error) {
 	t, err := parse(src, JSON, true)
 	if err != nil {
@@ -260,7 +258,7 @@ func withHook(src []byte, event, entry string) (after, fragment []byte, err erro
 	return splices(src, []splice{{at, at, []byte(text)}}), []byte(text), nil
 }
 
-// lastIn is the last value of an object or a list, nil if it is empty.
+// lastIn returns the last value of an object or a list, or nil if it is empty.
 func lastIn(n *node) *node {
 	if all := n.list(); len(all) > 0 {
 		return all[len(all)-1]
@@ -271,12 +269,17 @@ func lastIn(n *node) *node {
 	return nil
 }
 
-// errHookEdited: what was put in does not stand in the file any more.
+func hexDigest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// errHookEdited says that an entry that Hooks has put in is no longer in the file.
 var errHookEdited = errors.New("the hooks of Pellucid were edited since: take them out by hand")
 
-// without is the file as it would be had Hooks not been run.
-func (r *hookRecord) without(src []byte) ([]byte, error) {
-	if sum := sha256.Sum256(src); hex.EncodeToString(sum[:]) == r.After {
+// withoutHooks returns the file as it would be without Hooks.
+func (r *hookRecord) withoutHooks(src []byte) ([]byte, error) {
+	if hexDigest(src) == r.After {
 		return r.Before, nil
 	}
 	after := src
@@ -289,7 +292,7 @@ func (r *hookRecord) without(src []byte) ([]byte, error) {
 	return after, nil
 }
 
-// withoutEntries takes the entries out by value: hosts write their settings anew, with white space of their own.
+// withoutEntries removes the entries by value: hosts write their settings anew, with white space of their own.
 func (r *hookRecord) withoutEntries(src []byte) ([]byte, error) {
 	for _, event := range r.Events {
 		t, err := parse(src, JSON, true)
@@ -310,7 +313,7 @@ func (r *hookRecord) withoutEntries(src []byte) ([]byte, error) {
 	return src, nil
 }
 
-// withoutHook takes an entry out with its comma, and with the lists and the object that would be empty.
+// withoutHook removes an entry with its comma, and with the lists and the object that would be empty.
 func (t *text) withoutHook(hooks *node, event string, i int) splice {
 	var from, to []int // where each neighbour begins and ends
 	in := hooks.get(event)
@@ -341,7 +344,7 @@ func (t *text) withoutHook(hooks *node, event string, i int) splice {
 	return splice{in.start + 1, in.end - 1, nil}
 }
 
-func (o Options) unhook(r *HookReport, job Job) error {
+func (o Options) removeHooks(r *HookReport, job Job) error {
 	rec, err := o.readHookRecord(r.Path)
 	if err != nil || rec == nil {
 		return err
@@ -352,7 +355,7 @@ func (o Options) unhook(r *HookReport, job Job) error {
 	}
 	r.Action = Restored
 	if !gone {
-		after, err := rec.without(src)
+		after, err := rec.withoutHooks(src)
 		if err != nil && !o.DangerouslyForce {
 			return fmt.Errorf("protect: %q: %w", r.Path, err)
 		} else if err != nil {
@@ -389,7 +392,7 @@ func readOrEmpty(path string) (src []byte, missing bool, err error) {
 	return f.src, false, nil
 }
 
-// replaceHooks writes the file, which was before, or makes it.
+// replaceHooks writes after in the place of before, or into a new file.
 func replaceHooks(path string, before, after []byte) error {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -407,35 +410,17 @@ func replaceHooks(path string, before, after []byte) error {
 	return f.replace(after)
 }
 
-func (o Options) hookRecordName(path string) string {
-	sum := sha256.Sum256([]byte(path))
-	return filepath.Join(o.Records, hex.EncodeToString(sum[:16])+".hooks.json")
-}
+func (o Options) hookRecordName(path string) string { return o.recordBase(path) + ".hooks.json" }
 
 func (o Options) readHookRecord(path string) (*hookRecord, error) {
-	b, err := os.ReadFile(o.hookRecordName(path))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, fmt.Errorf("protect: record: %w", err)
-	}
 	r := &hookRecord{}
-	if err := strictjson.Unmarshal(b, r, strictjson.Limits{Bytes: 8 * maxFile}); err != nil || r.Version != 1 || r.Path != path {
-		return nil, fmt.Errorf("protect: the record of %q cannot be read", path)
+	switch err := loadRecord(o.hookRecordName(path), r); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case r.Version != 1 || r.Path != path:
+		return nil, fmt.Errorf("protect: the record of the hooks in %q is of another version, or of another file", path)
 	}
 	return r, nil
-}
-
-func (o Options) writeHookRecord(r *hookRecord) error {
-	b, err := json.Marshal(r)
-	if err == nil {
-		err = os.MkdirAll(o.Records, 0o700)
-	}
-	if err == nil {
-		err = state.Replace(o.hookRecordName(r.Path), b, nil)
-	}
-	if err != nil {
-		return fmt.Errorf("protect: record: %w", err)
-	}
-	return nil
 }

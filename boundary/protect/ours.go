@@ -9,29 +9,29 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// places are variables that say where the state and the configuration of a user are.
-var places = []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "APPDATA", "LOCALAPPDATA", "USERPROFILE"}
+// stateVariables name the directories of the state and the configuration of a user.
+var stateVariables = []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "APPDATA", "LOCALAPPDATA", "USERPROFILE"}
 
 // isSteering reports whether Pellucid itself reads a variable, but for those that Protect writes.
 func isSteering(name string) bool {
 	name = strings.ToUpper(name)
-	return slices.Contains(places, name) || strings.HasPrefix(name, "PELLUCID_") && name != urlVariable && !strings.HasPrefix(name, "PELLUCID_HEADER_")
+	return slices.Contains(stateVariables, name) || strings.HasPrefix(name, "PELLUCID_") && name != urlVariable && !strings.HasPrefix(name, "PELLUCID_HEADER_")
 }
 
-// steers reports whether an entry that was not behind Pellucid sets variables of ours: its author
+// setsOurVariables reports whether an entry that was not behind Pellucid sets variables of ours: its author
 // could have the program take pins and rules from a directory of their own.
-func (e *entry) steers(env *node) bool {
+func (e *entry) setsOurVariables(env *node) bool {
 	return !e.before && slices.ContainsFunc(env.all(), func(m member) bool {
 		return isSteering(m.name) || strings.HasPrefix(strings.ToUpper(m.name), "PELLUCID_")
 	})
 }
 
-// strict are members of the configuration that make no entry laxer, unless their value is empty.
-var strict = []string{"timeout", "hold", "profile", "classify", "fence", "capture", "capture_of", "telemetry.log", "telemetry.log_format"}
+// harmlessMembers of the configuration make no entry laxer, unless their value is empty.
+var harmlessMembers = []string{"timeout", "hold", "profile", "classify", "fence", "capture", "capture_of", "telemetry.log", "telemetry.log_format"}
 
-// warning names what of an entry behind Pellucid may make the boundary laxer than the configuration of the user
-// does; "" if nothing may. front is what it tells wrap.
-func (e *entry) warning(front []string) string {
+// looseningWarning names the parts of an entry behind Pellucid that may make the boundary laxer than the configuration
+// of the user does, if it has any. front are its flags of wrap.
+func (e *entry) looseningWarning(front []string) string {
 	var names []string
 	for i := 0; i < len(front); i++ {
 		flag, value, inside := strings.Cut(front[i], "=")
@@ -41,7 +41,7 @@ func (e *entry) warning(front []string) string {
 		}
 		path, to, _ := strings.Cut(value, "=")
 		switch {
-		case flag == "--set" && !(slices.Contains(strict, path) && to != "" && to != "[]"):
+		case flag == "--set" && !(slices.Contains(harmlessMembers, path) && to != "" && to != "[]"):
 			names = append(names, "--set "+finding.Quote(path))
 		case flag == "--config", flag == "-c", flag == "--frame" && value != "fence", flag == "--evidence" && value == "off",
 			flag == "--policy" && value != "standard" && value != "strict":
@@ -59,5 +59,5 @@ func (e *entry) warning(front []string) string {
 	if names == nil {
 		return ""
 	}
-	return "its entry sets " + strings.Join(names, ", ") + ", which may weaken the boundary: look whether that is yours"
+	return "its entry sets " + strings.Join(names, ", ") + ", which may weaken the boundary: check that you wrote it"
 }

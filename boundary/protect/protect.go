@@ -149,7 +149,7 @@ type Server struct {
 	Name   string   `json:"name"`
 	Action Effect   `json:"action"`
 	Why    string   `json:"why,omitempty"` // constant; of one that is wrapped, advice
-	// Warning: constant, but for quoted names. It runs behind Pellucid, and may weaken that.
+	// Warning is set for an entry behind Pellucid that may weaken the boundary. It is constant, but for quoted names.
 	Warning string `json:"warning,omitempty"`
 	// Disabled says that the client does not start it at present.
 	Disabled bool `json:"disabled,omitempty"`

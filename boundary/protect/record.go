@@ -87,17 +87,22 @@ func (r *record) former(s Server) bool {
 		if e.Name == s.Name && slices.Equal(e.At, s.At) {
 			d := dialectOf(r.Syntax, e.At)
 			u := &undoing{saved: e, t: &text{syntax: r.Syntax}, dialect: d}
-			_, said := WithoutFormer(d.front(u.written(), u.program()))
+			_, said := WithoutFormer(d.wrapFlags(u.written(), u.program()))
 			return len(said) > 0
 		}
 	}
 	return false
 }
 
+// recordBase returns the name of the records of the file at path, without an extension.
+func (o Options) recordBase(path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return filepath.Join(o.Records, hex.EncodeToString(sum[:16]))
+}
+
 // names returns where the record of the file at path, and its back-up, are.
 func (o Options) names(path string) (rec, backup string) {
-	sum := sha256.Sum256([]byte(path))
-	base := filepath.Join(o.Records, hex.EncodeToString(sum[:16]))
+	base := o.recordBase(path)
 	return base + ".json", base + ".backup"
 }
 
@@ -115,21 +120,44 @@ func (o Options) backup(path string) string {
 
 func (o Options) readRecord(path string) (*record, error) {
 	name, _ := o.names(path)
-	b, err := os.ReadFile(name)
-	switch {
+	r := &record{}
+	switch err := loadRecord(name, r); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("protect: %q: %w", path, errNoRecord)
 	case err != nil:
-		return nil, fmt.Errorf("protect: record: %w", err)
-	}
-	r := &record{}
-	if err := strictjson.Unmarshal(b, r, strictjson.Limits{Bytes: 8 * maxFile}); err != nil {
-		return nil, fmt.Errorf("protect: record %q: %w", name, err)
+		return nil, err
 	}
 	if r.Version != 1 || r.Path != path {
 		return nil, fmt.Errorf("protect: record %q is of another version, or of another file", name)
 	}
 	return r, nil
+}
+
+// loadRecord reads a record of either kind. The error wraps fs.ErrNotExist if there is no such file.
+func loadRecord(name string, to any) error {
+	b, err := os.ReadFile(name)
+	if err == nil {
+		err = strictjson.Unmarshal(b, to, strictjson.Limits{Bytes: 8 * maxFile})
+	}
+	if err != nil {
+		return fmt.Errorf("protect: record %q: %w", name, err)
+	}
+	return nil
+}
+
+// saveRecord writes a record of either kind.
+func saveRecord(name string, r any) error {
+	b, err := json.Marshal(r)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(name), 0o700)
+	}
+	if err == nil {
+		err = state.Replace(name, b, nil)
+	}
+	if err != nil {
+		return fmt.Errorf("protect: record: %w", err)
+	}
+	return nil
 }
 
 func (o Options) readBackup(path string) ([]byte, error) {
@@ -147,18 +175,14 @@ func (o Options) writeRecord(r *record) (back func(), err error) {
 	if err := os.MkdirAll(o.Records, 0o700); err != nil {
 		return nil, fmt.Errorf("protect: records: %w", err)
 	}
-	b, err := json.Marshal(r)
-	if err != nil {
-		return nil, fmt.Errorf("protect: record: %w", err)
-	}
 	rec, backup := o.names(r.Path)
 	oldRecord, errRecord := os.ReadFile(rec)
 	oldBackup, errBackup := os.ReadFile(backup)
 	if err := state.Replace(backup, r.backup, nil); err != nil {
 		return nil, fmt.Errorf("protect: back-up: %w", err)
 	}
-	if err := state.Replace(rec, b, nil); err != nil {
-		return nil, fmt.Errorf("protect: record: %w", err)
+	if err := saveRecord(rec, r); err != nil {
+		return nil, err
 	}
 	return func() {
 		if errRecord != nil || errBackup != nil {

@@ -27,7 +27,7 @@ type Report struct {
 	Undo   bool         `json:"undo"`
 	Files  []FileReport `json:"files"`
 	Hooks  []HookReport `json:"hooks,omitempty"`
-	Bare   []string     `json:"bare,omitempty"` // hosts whose own tools are not behind the boundary
+	Bare   []string     `json:"bare,omitempty"` // hosts without hooks
 }
 
 // A FileReport says what Run did with one file.

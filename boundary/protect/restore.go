@@ -64,7 +64,7 @@ func (r *record) reflagged(src []byte) (same *record, edited []Server, err error
 	with.Entries = nil
 	for _, e := range r.Entries {
 		u := undoing{t: t, v: t.find(e.At, e.Name), saved: e, dialect: dialectOf(r.Syntax, e.At)}
-		if now := u.dialect.front(u.v, u.program()); now != nil && !slices.Equal(now, u.dialect.front(u.written(), u.program())) {
+		if now := u.dialect.wrapFlags(u.v, u.program()); now != nil && !slices.Equal(now, u.dialect.wrapFlags(u.written(), u.program())) {
 			edited = append(edited, Server{At: e.At, Name: e.Name, Action: Edited})
 			continue
 		}
@@ -214,7 +214,7 @@ func (u *undoing) original() (t *text, v *node) {
 func (u *undoing) unwrap() (edits []splice, ok bool) {
 	d := u.dialect
 	program, args := d.starts(u.v)
-	words := d.wraps(u.v, u.program())
+	words := d.wrapWords(u.v, u.program())
 	if words == nil || !args.known() || !program.known() {
 		return nil, false
 	}

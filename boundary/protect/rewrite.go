@@ -28,15 +28,15 @@ func (o Options) rewrite(src []byte, f Format, wrapped func(at []string, name st
 			var own []splice
 			why := e.rewrite()
 			if why == already || why == whyFormer {
-				front, _ := WithoutFormer(e.dialect.front(e.v, o.Binary))
-				s.Warning = e.warning(front)
+				front, _ := WithoutFormer(e.dialect.wrapFlags(e.v, o.Binary))
+				s.Warning = e.looseningWarning(front)
 			} else if why == "" && e.before {
-				s.Warning = e.warning(nil)
+				s.Warning = e.looseningWarning(nil)
 			}
 			switch {
 			case slices.Contains(o.Skip, s.Name):
 				s.Action, s.Why = Skipped, "as asked"
-			case why == already && !o.asked.in(e.dialect.front(e.v, o.Binary)):
+			case why == already && !o.asked.in(e.dialect.wrapFlags(e.v, o.Binary)):
 				s.Action, s.Why = Skipped, whyFlags
 			case why == already:
 				s.Action = Already
@@ -82,7 +82,7 @@ func (t *text) checked(after []byte, f Format, binary string, servers []Server) 
 			continue
 		}
 		was, is := t.find(s.At, s.Name), u.find(s.At, s.Name)
-		if !is.known() || !bytes.Equal(u.raw(is), s.after) || f.dialectOf(s.At).wraps(is, binary) == nil {
+		if !is.known() || !bytes.Equal(u.raw(is), s.after) || f.dialectOf(s.At).wrapWords(is, binary) == nil {
 			return errRewrite
 		}
 		s.was, s.is, changed[was] = was.value(), is.value(), is

@@ -67,17 +67,17 @@ func (a *Admission) members() []member {
 		{"hidden", live, word(&a.RejectHidden, false, hiddenWords, heldValues), "what becomes of hidden text in what a server says of itself: `withhold` withholds the item that holds it until `pellucid pins approve`; `reject` refuses the server"},
 		{"shadows", live, word(&a.HoldShadows, false, shadowWords, heldValues), "what becomes of items that may be taken for another server's"},
 		{"descriptions", live, word(&a.Descriptions, WarnOfDescriptions, describedWords, describedValues), "what becomes of items whose texts the wording rules or the local model flag ([surface](surface.md#9-wording)): `warn` logs and records them, `hold` has them wait for a reviewer too, `off` judges none"},
-		{"tolerate", live, ordered(&a.Tolerate, "date, count, version, icons, _meta, or enum: and the JSON pointer of an enum", surface.Tolerable), "parts of items whose change alone holds none of them ([surface](surface.md#6-differences))"},
+		{"tolerate", live, orderedList(&a.Tolerate, "date, count, version, icons, _meta, or enum: and the JSON pointer of an enum", surface.Tolerable), "parts of items whose change alone holds none of them ([surface](surface.md#6-differences))"},
 		{"dangerously_allow", live, digests(&a.DangerouslyAllow), "digests of items whose hidden text a reviewer has accepted"},
 	}
 }
 
 func digests(v *string) value {
-	return ordered(v, "the digest of an item, sha256: and 64 lower-case hex digits", isDigest)
+	return orderedList(v, "the digest of an item, sha256: and 64 lower-case hex digits", isDigest)
 }
 
-// ordered is a list that is kept in order, apart by a space.
-func ordered(v *string, want string, valid func(string) bool) value {
+// orderedList is a list that is kept in order, with spaces between its elements.
+func orderedList(v *string, want string, valid func(string) bool) value {
 	var all []string
 	x := list(&all, nil, maxNames, want, valid).then(func(*compiler, place) {
 		slices.Sort(all)

@@ -26,7 +26,7 @@ type One struct {
 
 // A Setting is a value that a command line gives a member.
 type Setting struct {
-	Flag  string // as it is told, "--set" or "--profile"
+	Flag  string // as messages name it, "--set" or "--profile"
 	Path  string // of a member of the server, or of the configuration
 	Value string // as a file spells it; a list may be words with commas between them
 }
@@ -45,8 +45,8 @@ var (
 
 // LoadOne compiles one server: its own entry of the configuration at path, and what that depends
 // on. With path "" there is no configuration. elsewhere are the mistakes in the rest of the file, on
-// which the server does not depend; a variable that is not set there counts as no mistake. The error wraps Problems, ErrNoServer
-// or why the file cannot be read.
+// which the server does not depend; a variable that is not set there counts as no mistake. The error wraps Problems,
+// ErrNoServer or why the file cannot be read.
 func LoadOne(path string, o Options, one One) (r *Rules, elsewhere Problems, err error) {
 	src := []byte("version: " + FormatVersion + "\n")
 	if path != "" {
@@ -76,15 +76,15 @@ func LoadOne(path string, o Options, one One) (r *Rules, elsewhere Problems, err
 // compileOne compiles the part of a file that c.one depends on.
 func (c *compiler) compileOne(root *node) error {
 	entry := root.element("servers").element(c.one.Name)
-	part := c.one.part(root, c.opt)
-	if c.out.Foreign = c.one.isForeign(entry, c.opt); entry != nil && c.one.given() && !hasUpstream(entry) {
-		c.unbound(place{entry, "servers." + pathName(c.one.Name)})
+	part := c.one.copyPart(root, c.opt)
+	if c.out.Foreign = c.one.isForeign(entry, c.opt); entry != nil && c.one.namesUpstream() && !hasUpstream(entry) {
+		c.reportUnbound(place{entry, "servers." + pathName(c.one.Name)})
 	}
 	for _, s := range c.one.Settings {
 		c.set(part, s)
 	}
 	server := part.element("servers").element(c.one.Name)
-	if !c.one.given() && !hasUpstream(server) {
+	if !c.one.namesUpstream() && !hasUpstream(server) {
 		return ErrNoServer
 	}
 	if all := part.element("classifiers"); all != nil {
@@ -102,8 +102,8 @@ func (c *compiler) compileOne(root *node) error {
 	return nil
 }
 
-// part is a copy of the part of a file that the server depends on, with an entry of the server.
-func (one *One) part(root *node, o Options) *node {
+// copyPart copies the part of a file that the server depends on, with an entry of the server.
+func (one *One) copyPart(root *node, o Options) *node {
 	part := root.only(func(name string) bool { return slices.Contains(ofOne, name) && (name != "policy" || one.Policy == nil) })
 	if part.element("evidence") == nil {
 		part.put("evidence", &node{kind: isObject}).put("mode", &node{kind: isText, text: "off"})
@@ -125,7 +125,7 @@ func (one *One) part(root *node, o Options) *node {
 		server = &node{kind: isObject, setting: ofCommandLine}
 	}
 	server = server.only(func(name string) bool {
-		return !slices.Contains(ofGatewayOnly, name) && !(one.given() && hasUpstream(server) && slices.Contains(ofUpstream, name))
+		return !slices.Contains(ofGatewayOnly, name) && !(one.namesUpstream() && hasUpstream(server) && slices.Contains(ofUpstream, name))
 	})
 	servers := &node{kind: isObject}
 	servers.put(one.Name, server)
@@ -133,41 +133,42 @@ func (one *One) part(root *node, o Options) *node {
 	return part
 }
 
-func (one *One) given() bool { return len(one.Command) > 0 || one.URL != "" }
+// namesUpstream reports whether the command line names the command or the URL.
+func (one *One) namesUpstream() bool { return len(one.Command) > 0 || one.URL != "" }
 
-// isForeign reports whether an entry of the file is of another command or URL than that of the command line.
+// isForeign reports whether an entry of the file names another command or URL than the command line.
 func (one *One) isForeign(entry *node, o Options) bool {
-	if !one.given() || !hasUpstream(entry) {
+	if !one.namesUpstream() || !hasUpstream(entry) {
 		return false
 	}
 	if one.URL != "" {
-		at := entry.string("url")
+		at := entry.textOf("url")
 		if isReference(at) {
 			at, _ = o.resolve(at)
 		}
-		return at == "" || endpoint(at) != endpoint(one.URL)
+		return at == "" || withoutQuery(at) != withoutQuery(one.URL)
 	}
 	var words []string
 	for _, word := range entry.element("command").list() {
 		words = append(words, word.text)
 	}
-	dir := entry.string("cwd")
+	dir := entry.textOf("cwd")
 	return !slices.Equal(words, one.Command) || one.Dir != "" && (dir == "" || o.locate(dir) != filepath.Clean(one.Dir))
 }
 
-// endpoint is a URL without its query, in which keys stand.
-func endpoint(url string) string {
+// withoutQuery removes the query of a URL, which may hold keys.
+func withoutQuery(url string) string {
 	at, _, _ := strings.Cut(url, "?")
 	return at
 }
 
-// ofBound are members that hold secrets or trust, which go to a command or URL and not to a name.
-var ofBound = []string{"headers", "tls", "env", "admission", "dangerously_allow_sampling"}
+// boundMembers hold secrets or trust, which are for a command or URL and not for a name.
+var boundMembers = []string{"headers", "tls", "env", "admission", "dangerously_allow_sampling"}
 
-// unbound reports the members that an entry without a command or URL may not have.
-func (c *compiler) unbound(entry place) {
+// reportUnbound reports the members that an entry without a command or URL may not have.
+func (c *compiler) reportUnbound(entry place) {
 	const needsOne = "needs the command or url of the server beside it: any server may have this name"
-	for _, name := range ofBound {
+	for _, name := range boundMembers {
 		if n := entry.element(name); n != nil {
 			c.report(entry.join(name, n), needsOne)
 		}
@@ -179,7 +180,7 @@ func (c *compiler) unbound(entry place) {
 		}
 	}
 	for _, p := range places {
-		for name, loosens := range looser {
+		for name, loosens := range looseningMembers {
 			if n := p.element(name); n != nil && loosens(n) {
 				c.report(p.join(name, n), needsOne)
 			}
@@ -187,14 +188,18 @@ func (c *compiler) unbound(entry place) {
 	}
 }
 
-// looser are members by which an entry may be stricter than the defaults, and, where it says of what server it is, laxer.
-var looser = map[string]func(n *node) bool{
-	"frame":    func(n *node) bool { return n.text != "fence" },
-	"hold":     func(n *node) bool { return n.kind == isList && len(n.elements) == 0 },
-	"validate": func(n *node) bool { return n.text == "audit" },
+// looseningMembers are members that may make an entry laxer than the defaults, each with the values that do.
+var looseningMembers = map[string]func(n *node) bool{
+	"frame":          func(n *node) bool { return n.text != "fence" },
+	"hold":           isEmptyList,
+	"classify":       isEmptyList,
+	"validate":       func(n *node) bool { return n.text == "audit" || n.text == "off" },
+	"control_tokens": func(n *node) bool { return n.text == "keep" },
 }
 
-// hasUpstream reports whether an entry says of what server it is.
+func isEmptyList(n *node) bool { return n.kind == isList && len(n.elements) == 0 }
+
+// hasUpstream reports whether an entry names its server.
 func hasUpstream(entry *node) bool {
 	return slices.ContainsFunc(ofUpstream, func(name string) bool { return entry.element(name) != nil })
 }
@@ -359,7 +364,7 @@ func (n *node) element(name string) *node {
 }
 
 // string returns the text of a member of an object, or "".
-func (n *node) string(name string) string {
+func (n *node) textOf(name string) string {
 	if m := n.element(name); m != nil {
 		return m.text
 	}

@@ -98,6 +98,7 @@ func TestLoadOne(t *testing.T) {
 		"env: {T: env:T}": "servers.mine.env: needs the command or url", "headers: {A: b}": "servers.mine.headers: needs",
 		"tls: {ca: file:x}": "servers.mine.tls: needs", "admission: {pins: off}": "servers.mine.admission: needs", "dangerously_allow_sampling: true": "needs",
 		"frame: meta": "servers.mine.frame: needs", "hold: []": "servers.mine.hold: needs", "tools: {a: {validate: audit}}": "servers.mine.tools.a.validate: needs",
+		"validate: 'off'": "servers.mine.validate: needs", "classify: []": "servers.mine.classify: needs", "control_tokens: keep": "servers.mine.control_tokens: needs",
 	} {
 		if _, _, err := loadOne(t, "version: 1\nservers: {mine: {"+spec+"}}", One{Name: "mine", Command: []string{"x"}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", spec, err)

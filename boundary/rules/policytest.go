@@ -185,8 +185,8 @@ func (c *compiler) policyInput(p place, e *policy.Input) {
 		{name: "trust", value: section(func() []member {
 			return []member{{name: "server", value: number(&e.ServerTrust, 0, 1)}, {name: "tool", value: number(&e.ToolTrust, 0, 1)}}
 		})},
-		{name: "args", value: value{read: func(c *compiler, p place) { c.facts(p, &e.Facts.Args, expr.IsPointer) }}},
-		{name: "claims", value: value{read: func(c *compiler, p place) { c.facts(p, &e.Facts.Claims, isClaim) }}},
+		{name: "args", value: value{read: func(c *compiler, p place) { c.readFacts(p, &e.Facts.Args, expr.IsPointer) }}},
+		{name: "claims", value: value{read: func(c *compiler, p place) { c.readFacts(p, &e.Facts.Claims, isClaim) }}},
 		{name: "session", value: section(func() []member {
 			return []member{{name: "calls", value: count(&e.Session.Calls)}, {name: "held", value: count(&e.Session.Held)},
 				{name: "calls_of", value: value{read: func(c *compiler, p place) {
@@ -202,12 +202,12 @@ func (c *compiler) policyInput(p place, e *policy.Input) {
 	slices.SortFunc(e.Findings, func(a, b policy.Count) int { return cmp.Compare(a.Code, b.Code) })
 }
 
-// facts reads the values of args, by JSON pointer, or of claims, by name.
-func (c *compiler) facts(p place, to *map[string]any, valid func(string) bool) {
-	c.names(p, maxNames, valid, func(name string, _, val place) { (*to)[name] = c.fact(val, 1) })
+// readFacts reads the args, by JSON pointer, or the claims, by name.
+func (c *compiler) readFacts(p place, to *map[string]any, valid func(string) bool) {
+	c.names(p, maxNames, valid, func(name string, _, val place) { (*to)[name] = c.readFact(val, 1) })
 }
 
-func (c *compiler) fact(p place, depth int) any {
+func (c *compiler) readFact(p place, depth int) any {
 	switch {
 	case p.kind == isText:
 		return p.node.text
@@ -217,7 +217,7 @@ func (c *compiler) fact(p place, depth int) any {
 		return c.boolean(p)
 	case p.kind == isList && depth > 0:
 		list := []any{}
-		c.list(p, policy.MaxElements, func(e place) { list = append(list, c.fact(e, depth-1)) })
+		c.list(p, policy.MaxElements, func(e place) { list = append(list, c.readFact(e, depth-1)) })
 		if slices.Contains(list, any(policy.Unreadable{})) {
 			return policy.Unreadable{}
 		}

@@ -55,7 +55,7 @@ type Rules struct {
 
 	Servers    []*Server // by name
 	Exceptions []exception
-	// Foreign: LoadOne passed over what the file says of the server, since it is of another command or URL.
+	// Foreign says that LoadOne ignored the entry of the server in the file, which names another command or URL.
 	Foreign bool
 
 	tokens string // where Tokens are read from

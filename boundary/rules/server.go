@@ -145,10 +145,10 @@ func (c *compiler) oneUpstream(s *Server, p place) {
 	switch {
 	case c.one != nil && c.one.URL != "":
 		c.refuse(s, p, withCommand)
-	case c.one != nil && c.one.given():
+	case c.one != nil && c.one.namesUpstream():
 		c.refuse(s, p, withURL)
 	case len(has) == 0 && c.opt.OfClients:
-		c.unbound(p)
+		c.reportUnbound(p)
 	case len(has) == 0:
 		c.report(p, "want one of command, url and mcp_json")
 	case len(has) > 1:

@@ -35,7 +35,7 @@ type settings struct {
 	frame       frame.Kind
 	framing     gateway.Framing
 	validation  gateway.Validation
-	passes      bool // what cannot be judged by its schema
+	passes      bool // a result that its schema cannot judge
 	maxChars    int
 	timeout     time.Duration
 	hold        []finding.Code

@@ -162,7 +162,7 @@ func (b *builder) page(l *list, cursor string, root strictjson.Value) (next stri
 		return "", OutOfOrder
 	case len(next) > maxCursor:
 		return "", Misshapen
-	case p.seen[next] && next != "", cur.Exists() && cur.Kind() != '"' && cur.Kind() != 'n': // nothing new follows
+	case p.seen[next] && next != "", cur.Exists() && cur.Kind() != '"' && cur.Kind() != 'n': // the list goes in a circle, or nowhere
 		b.looped = append(b.looped, l.method)
 		next = ""
 	}

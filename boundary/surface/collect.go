@@ -123,7 +123,7 @@ func gather(ctx context.Context, method string, hello []byte, ask ask, opt Colle
 		}
 		settled := opt.once
 		if last != nil {
-			s.earlier = s.differing(last)
+			s.earlier = s.itemsDiffering(last)
 			settled = settled || last.print == s.print || i == maxListings-1 && s.sameKeys(last)
 		}
 		if settled {
@@ -134,8 +134,8 @@ func gather(ctx context.Context, method string, hello []byte, ask ask, opt Colle
 	return nil, &RefusedError{Unsettled, "", nil}
 }
 
-// differing are the items of s in the other versions that earlier listings had.
-func (s *Surface) differing(last *Surface) (earlier []Item) {
+// itemsDiffering returns the other versions that earlier listings had of items of s.
+func (s *Surface) itemsDiffering(last *Surface) (earlier []Item) {
 	for _, it := range slices.Concat(last.earlier, last.items) {
 		if now, there := s.Item(it.Key); there && now.Digest != it.Digest {
 			earlier = append(earlier, it)

@@ -13,11 +13,11 @@ type Comparison struct {
 // Compare compares two records of a server's pin, as a PinStore keeps them; before is nil for
 // the first. A record from before that cannot be read is taken for nil.
 func Compare(server string, before, after []byte) (c Comparison, err error) {
-	pin, err := parsePin(server, after)
+	pin, err := ParsePin(server, after)
 	if err != nil {
 		return c, err
 	}
-	old, _ := parsePin(server, before)
+	old, _ := ParsePin(server, before)
 	if len(pin.Names) > 0 {
 		c.Name = pin.Names[0]
 	}

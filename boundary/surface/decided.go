@@ -15,10 +15,7 @@ func PinID(server string) [16]byte {
 	return [16]byte(sum[:16])
 }
 
-// ParsePin reads a record of a PinStore.
-func ParsePin(server string, record []byte) (Pin, error) { return parsePin(server, record) }
-
-// Decided is the digest of what is approved and blocked, without the names of those who have decided, which may be erased.
+// Decided returns the digest of the approved and blocked items, without the names of reviewers, which may be erased.
 func (p *Pin) Decided() Digest {
 	parts := [][]byte{[]byte(p.Server), []byte(strings.Join(p.Tolerates, " "))}
 	for i := range p.Items {
@@ -34,20 +31,20 @@ func (p *Pin) Decided() Digest {
 	return digestOf("decided", parts...)
 }
 
-// DecidedByHand are the digests of the versions of which By may have decided; nil if no person has.
+// DecidedByHand returns the digests of the versions that By may have approved or blocked.
 func (p *PinnedItem) DecidedByHand() (of []Digest) {
 	if p.byHand {
-		of = p.approved().digests()
+		of = p.approved().knownDigests()
 	}
 	return append(of, p.Blocked...)
 }
 
-// digests are those by which a version is known: the present one, and that of releases in which the order of a set counted.
-func (it Item) digests() []Digest {
+// knownDigests returns the digests of a version: the present one, and that of releases in which the order of a set counted.
+func (it Item) knownDigests() []Digest {
 	return slices.Compact([]Digest{it.Digest, digestOf("item", []byte(it.Kind.String()), []byte(it.Name), it.JSON)})
 }
 
-// in reports whether a list names the version.
-func (it Item) in(list []Digest) bool {
-	return slices.ContainsFunc(it.digests(), func(d Digest) bool { return slices.Contains(list, d) })
+// isIn reports whether a list names the version.
+func (it Item) isIn(list []Digest) bool {
+	return slices.ContainsFunc(it.knownDigests(), func(d Digest) bool { return slices.Contains(list, d) })
 }

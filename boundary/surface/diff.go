@@ -78,10 +78,10 @@ func diff(old, new []Item, t Tolerated) []Change {
 // compare judges two versions of one item, which may bear two names.
 func compare(old, new Item) Change { return compareBut(old, new, nil) }
 
-// compareBut is compare where some parts are tolerated.
+// compareBut is compare with tolerated parts.
 func compareBut(old, new Item, t Tolerated) Change {
 	c := Change{Key: new.Key, Difference: Unchanged, Old: old.Digest, New: new.Digest}
-	if old.same(new, t) {
+	if old.sameBut(new, t) {
 		return c
 	}
 	c.Difference = Changed

@@ -4,6 +4,7 @@ package surface
 
 import (
 	"bytes"
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,7 +15,7 @@ import (
 )
 
 // Tolerated are the parts of definitions whose change alone holds no item: Date, Count, Version, Icons, Meta, and enums by their
-// place. A part is tolerated where it stays of its type. spec: surface/6
+// place. Only a value that stays of its type is tolerated. spec: surface/6
 type Tolerated []string
 
 // The parts.
@@ -36,8 +37,9 @@ func Tolerable(s string) bool {
 
 func (t Tolerated) has(part string) bool { return slices.Contains(t, part) }
 
-// formOf is what of an item is compared: its canonical form, with the sets of its schemas in order and without
-// repetition, and a hole of its type for each part that is tolerated. spec: surface/2.5
+// formOf returns the form of an item that is compared: its canonical form, with the sets of its schemas in order and without
+// repetition, and with a hole of its type for each tolerated part. A hole begins with a byte that no text of JSON has, so that
+// a server cannot write one. spec: surface/2.5
 func formOf(key Key, canonical []byte, t Tolerated) []byte {
 	if len(t) == 0 && (key.Kind != Tool || !hasSets(canonical)) {
 		return canonical
@@ -46,23 +48,23 @@ func formOf(key Key, canonical []byte, t Tolerated) []byte {
 	if doc.Reset(canonical, itemLimits) != nil {
 		return canonical
 	}
-	f := former{t, make([]byte, 0, len(canonical)+64)}
-	f.value(doc.Root(), inEntry, "")
+	f := formWriter{t, make([]byte, 0, len(canonical)+64)}
+	f.appendValue(doc.Root(), inEntry, "")
 	return f.dst
 }
 
-// hasSets reports whether there may be a set whose order could be another.
+// hasSets reports whether there may be a set, whose order does not count.
 func hasSets(canonical []byte) bool {
 	return slices.ContainsFunc([]string{`"required":[`, `"type":[`, `"dependentRequired":{`, `"dependencies":{`},
 		func(s string) bool { return bytes.Contains(canonical, []byte(s)) })
 }
 
-// A position is what a value is, by where it stands.
+// A position says by the place of a value how it is compared.
 type position uint8
 
 const (
 	inData    position = iota // compared as it is
-	inEntry                   // an item, and what it has that is no schema
+	inEntry                   // an item, and its members other than schemas
 	inSchema                  // a JSON schema
 	inSchemas                 // schemas by name, or a list of them
 	inSets                    // sets or schemas by name
@@ -72,7 +74,7 @@ const (
 	inIcons
 )
 
-// keywords of JSON Schema by what stands under them. Under others stands data.
+// keywords gives the position under each keyword of JSON Schema. Under others stands data.
 var keywords = map[string]position{
 	"required": inSet, "type": inSet, "enum": inEnum, "dependentRequired": inSets, "dependencies": inSets,
 	"properties": inSchemas, "patternProperties": inSchemas, "$defs": inSchemas, "definitions": inSchemas, "dependentSchemas": inSchemas,
@@ -81,8 +83,8 @@ var keywords = map[string]position{
 	"contains": inSchema, "propertyNames": inSchema, "contentSchema": inSchema, "not": inSchema, "if": inSchema, "then": inSchema, "else": inSchema,
 }
 
-// member is the position of a member of an object.
-func (p position) member(name string, v strictjson.Value) position {
+// positionOf returns the position of a member of an object at p.
+func (p position) positionOf(name string, v strictjson.Value) position {
 	switch p {
 	case inSchema:
 		return keywords[name]
@@ -112,18 +114,18 @@ func (p position) member(name string, v strictjson.Value) position {
 	return p
 }
 
-type former struct {
-	t   Tolerated
-	dst []byte
+type formWriter struct {
+	tolerated Tolerated
+	dst       []byte
 }
 
-// value appends the form of v. at is its JSON pointer.
-func (f *former) value(v strictjson.Value, in position, at string) {
+// appendValue appends the form of v. at is its JSON pointer.
+func (f *formWriter) appendValue(v strictjson.Value, in position, at string) {
 	switch kind := v.Kind(); {
 	case kind == '{' && in != inData && in != inSet && in != inEnum:
-		f.object(v, in, at)
+		f.appendObject(v, in, at)
 	case kind == '[' && (in == inSet || in == inEnum):
-		f.set(v, in == inEnum, at)
+		f.appendSet(v, in == inEnum, at)
 	case kind == '[' && in != inData:
 		f.dst = append(f.dst, '[')
 		if in == inSchemas {
@@ -131,37 +133,36 @@ func (f *former) value(v strictjson.Value, in position, at string) {
 		}
 		i := 0
 		for e := range v.Elements() {
-			f.value(e, in, at+"/"+strconv.Itoa(i))
+			f.appendValue(e, in, at+"/"+strconv.Itoa(i))
 			f.dst = append(f.dst, ',')
 			i++
 		}
 		f.dst = closed(f.dst, ']')
-	case in == inMeta && f.t.has(Meta):
-		f.dst = append(f.dst, metaHole(v)...)
+	case in == inMeta && f.tolerated.has(Meta):
+		f.dst = append(f.dst, holeForMeta(v)...)
 	default:
 		f.dst = append(f.dst, v.Raw()...)
 	}
 }
 
-func (f *former) object(v strictjson.Value, in position, at string) {
+func (f *formWriter) appendObject(v strictjson.Value, in position, at string) {
 	f.dst = append(f.dst, '{')
 	for name, val := range v.Members() {
 		n := name.Text()
 		f.dst = append(strictjson.AppendQuote(f.dst, n), ':')
-		switch hole := f.hole(n, val, in); {
-		case hole != "":
+		if hole := f.holeFor(n, val, in); hole != "" {
 			f.dst = append(f.dst, hole...)
-		default:
-			f.value(val, in.member(n, val), at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(n))
+		} else {
+			f.appendValue(val, in.positionOf(n, val), at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(n))
 		}
 		f.dst = append(f.dst, ',')
 	}
 	f.dst = closed(f.dst, '}')
 }
 
-// set appends the elements in order and once. The order of an enum is content: forms show it, and a model may prefer the first
-// value. Of one that is tolerated stands a hole for its type.
-func (f *former) set(v strictjson.Value, enum bool, at string) {
+// appendSet appends the elements of a set, sorted and once. The order of an enum is content: forms show it, and a model may
+// prefer the first value. A tolerated enum is a hole for its type.
+func (f *formWriter) appendSet(v strictjson.Value, enum bool, at string) {
 	var all []string
 	for e := range v.Elements() {
 		all = append(all, string(e.Raw()))
@@ -170,25 +171,23 @@ func (f *former) set(v strictjson.Value, enum bool, at string) {
 		slices.Sort(all)
 		all = slices.Compact(all)
 	}
-	if enum && f.t.has(Enum+at) && len(all) > 0 && len(all) <= maxEnum && !slices.ContainsFunc(all, func(s string) bool {
-		return (s[0] == '"') != (all[0][0] == '"') || !tolerance().enum.MatchString(s)
+	if enum && f.tolerated.has(Enum+at) && len(all) > 0 && len(all) <= maxEnum && !slices.ContainsFunc(all, func(s string) bool {
+		return (s[0] == '"') != (all[0][0] == '"') || !patterns().enum.MatchString(s)
 	}) {
 		all = []string{"\x01enum" + map[bool]string{true: "string", false: "number"}[all[0][0] == '"']}
 	}
 	f.dst = append(append(append(f.dst, '['), strings.Join(all, ",")...), ']')
 }
 
-// The bounds of what is tolerated.
+// Bounds of tolerated values.
 const (
 	maxEnum = 256     // values, each of at most 64 letters, digits and marks, without a space
 	maxIcon = 1 << 20 // bytes of a picture
 	maxURL  = 2048    // and of its address
 )
 
-// A hole begins with a byte that no text of JSON has, so that a server cannot write one.
-
-// tolerance has the patterns of what is tolerated, which are of this program: none comes from a server.
-var tolerance = sync.OnceValue(func() (p struct{ enum, date, count, version, id, icon *regexp.Regexp }) {
+// patterns returns the patterns of tolerated values. They are of this program: no pattern comes from a server.
+var patterns = sync.OnceValue(func() (p struct{ enum, date, count, version, id, icon *regexp.Regexp }) {
 	const (
 		day    = `(?:0?[1-9]|[12][0-9]|3[01])`
 		month  = `(?:0?[1-9]|1[0-2])`
@@ -212,63 +211,55 @@ var tolerance = sync.OnceValue(func() (p struct{ enum, date, count, version, id,
 	return p
 })
 
-// hole is what stands for a member in the form; "" if all of it is compared.
-func (f *former) hole(name string, v strictjson.Value, in position) string {
+// holeFor returns what stands for a member in the form, or "" if all of it is compared.
+func (f *formWriter) holeFor(name string, v strictjson.Value, in position) string {
 	kind := v.Kind()
 	switch {
-	case len(f.t) == 0 || in == inData || in == inSchemas || in == inSets || in == inMeta:
+	case len(f.tolerated) == 0 || in == inData || in == inSchemas || in == inSets || in == inMeta:
 	case kind == '"' && (name == "description" || name == "instructions" && in == inEntry):
-		return f.text(v.Text())
-	case in == inEntry && kind == '"' && name == "version" && f.t.has(Version):
-		return wholly(v, "version", tolerance().version)
-	case in == inEntry && kind == '"' && name == "lastModified" && f.t.has(Date):
-		return wholly(v, "date", tolerance().date)
-	case in == inEntry && kind == '0' && name == "size" && f.t.has(Count):
+		return f.replaceInText(v.Text())
+	case in == inEntry && kind == '"' && name == "version" && f.tolerated.has(Version):
+		return holeForAll(v, "version", patterns().version)
+	case in == inEntry && kind == '"' && name == "lastModified" && f.tolerated.has(Date):
+		return holeForAll(v, "date", patterns().date)
+	case in == inEntry && kind == '0' && name == "size" && f.tolerated.has(Count):
 		return "\x01count"
-	case in == inIcons && kind == '"' && name == "src" && f.t.has(Icons) && len(v.Text()) <= maxIcon:
-		if m := tolerance().icon.FindStringSubmatch(v.Text()); m != nil && (m[1] == "" || len(m[0]) <= maxURL) {
+	case in == inIcons && kind == '"' && name == "src" && f.tolerated.has(Icons) && len(v.Text()) <= maxIcon:
+		if m := patterns().icon.FindStringSubmatch(v.Text()); m != nil && (m[1] == "" || len(m[0]) <= maxURL) {
 			return "\x01icon" + m[1] + m[2]
 		}
 	}
 	return ""
 }
 
-// wholly is a hole for a text that is of a type from its beginning to its end.
-func wholly(v strictjson.Value, what string, of *regexp.Regexp) string {
+// holeForAll returns a hole for a text that matches a pattern from its beginning to its end, or "".
+func holeForAll(v strictjson.Value, what string, of *regexp.Regexp) string {
 	if s := v.Text(); s != "" && len(of.FindString(s)) == len(s) {
 		return "\x01" + what
 	}
 	return ""
 }
 
-func metaHole(v strictjson.Value) string {
-	p := tolerance()
+func holeForMeta(v strictjson.Value) string {
+	p := patterns()
 	switch {
 	case v.Kind() == '0' && len(v.Raw()) <= 20:
 		return "\x01number"
 	case v.Kind() != '"':
 		return string(v.Raw())
 	}
-	for _, of := range []struct {
-		what string
-		of   *regexp.Regexp
-	}{{"date", p.date}, {"id", p.id}, {"version", p.version}} {
-		if hole := wholly(v, of.what, of.of); hole != "" {
-			return hole
-		}
-	}
-	return string(v.Raw())
+	return cmp.Or(holeForAll(v, "date", p.date), holeForAll(v, "id", p.id), holeForAll(v, "version", p.version), string(v.Raw()))
 }
 
-// text is a text with a hole for each date, version and count that is tolerated and stands alone.
-func (f *former) text(s string) string {
-	p := tolerance()
+// replaceInText returns a text with a hole for each tolerated date, version and count that stands alone.
+func (f *formWriter) replaceInText(s string) string {
+	p := patterns()
 	var b strings.Builder
 	for at, from := 0, 0; ; at++ {
 		if at == len(s) {
 			return b.String() + string(strictjson.AppendQuote(nil, s[from:]))
 		}
-		if s[at] > '~' || !stands(s, at) {
+		if s[at] > '~' || !wordMayBegin(s, at) {
 			continue
 		}
 		for _, part := range []struct {
@@ -276,10 +267,10 @@ func (f *former) text(s string) string {
 			of   *regexp.Regexp
 		}{{Date, p.date}, {Version, p.version}, {Count, p.count}} {
 			n := 0
-			if f.t.has(part.name) {
+			if f.tolerated.has(part.name) {
 				n = len(part.of.FindString(s[at:min(len(s), at+128)]))
 			}
-			if n > 0 && ends(s, at+n) && !(part.name == Count && digits(s, at, at+n)) {
+			if n > 0 && wordMayEnd(s, at+n) && !(part.name == Count && besideDigit(s, at, at+n)) {
 				b.Write(strictjson.AppendQuote(nil, s[from:at]))
 				b.WriteString("\x01" + part.name)
 				at += n - 1
@@ -290,25 +281,28 @@ func (f *former) text(s string) string {
 	}
 }
 
-// stands reports whether a word may begin at s[at], and ends whether one may end before it.
-func stands(s string, at int) bool { return at == 0 || strings.IndexByte(" \t\n(~\"'", s[at-1]) >= 0 }
+// wordMayBegin reports whether a word may begin at s[at].
+func wordMayBegin(s string, at int) bool {
+	return at == 0 || strings.IndexByte(" \t\n(~\"'", s[at-1]) >= 0
+}
 
-func ends(s string, at int) bool {
+// wordMayEnd reports whether a word may end before s[at].
+func wordMayEnd(s string, at int) bool {
 	if at < len(s) && strings.IndexByte(".,;:!?", s[at]) >= 0 {
 		at++
 	}
 	return at == len(s) || strings.IndexByte(" \t\n)\"'", s[at]) >= 0
 }
 
-// digits reports whether a number stands beside s[from:to], with a space between them: together they are an account or a
-// telephone number.
-func digits(s string, from, to int) bool {
+// besideDigit reports whether a number stands beside s[from:to], with a space between them: together they are an account or
+// a telephone number.
+func besideDigit(s string, from, to int) bool {
 	isDigit := func(i int) bool { return i >= 0 && i < len(s) && '0' <= s[i] && s[i] <= '9' }
 	return isDigit(from-2) || isDigit(to+1)
 }
 
-// Tolerable are the fewest parts that would have to be tolerated for the change not to be held; nil if it is held whatever is
-// tolerated.
+// Tolerable returns the fewest parts that would have to be tolerated for the change not to be held, or nil if no parts
+// suffice.
 func (p *PinnedItem) Tolerable() Tolerated {
 	if p.Approved == "" || p.Pending == "" {
 		return nil
@@ -316,15 +310,16 @@ func (p *PinnedItem) Tolerable() Tolerated {
 	old, new := p.approved(), p.pending()
 	all := Tolerated{Date, Count, Version, Icons, Meta}
 	for _, f := range compare(old, new).Fields {
-		if place, _, ok := strings.Cut(f.Path+"/", "/enum/"); ok && Tolerable(Enum+place+"/enum") && !all.has(Enum+place+"/enum") {
-			all = append(all, Enum+place+"/enum")
+		schema, _, ok := strings.Cut(f.Path+"/", "/enum/")
+		if part := Enum + schema + "/enum"; ok && Tolerable(part) && !all.has(part) {
+			all = append(all, part)
 		}
 	}
-	if !old.same(new, all) {
+	if !old.sameBut(new, all) {
 		return nil
 	}
 	for i := len(all) - 1; i >= 0; i-- {
-		if fewer := slices.Delete(slices.Clone(all), i, i+1); old.same(new, fewer) {
+		if fewer := slices.Delete(slices.Clone(all), i, i+1); old.sameBut(new, fewer) {
 			all = fewer
 		}
 	}

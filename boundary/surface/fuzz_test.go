@@ -49,7 +49,7 @@ func FuzzParseDump(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := parsePin("s", record)
+		back, err := ParsePin("s", record)
 		if err != nil {
 			t.Fatalf("a pin does not survive: %v", err)
 		}
@@ -104,7 +104,7 @@ func FuzzPinRecord(f *testing.F) {
 	f.Add(record)
 	f.Add([]byte(`{"format":"pellucid-pin/1","transport":"","since":"2026-01-01T00:00:00Z","items":[]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		pin, err := parsePin("s", b)
+		pin, err := ParsePin("s", b)
 		if err != nil {
 			return
 		}
@@ -114,7 +114,7 @@ func FuzzPinRecord(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := parsePin("s", record); err != nil {
+		if _, err := ParsePin("s", record); err != nil {
 			t.Fatalf("%v: %s", err, record)
 		}
 	})

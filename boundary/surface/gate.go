@@ -143,7 +143,7 @@ func (g *Gate) offered(ctx context.Context, s *Surface, o *CheckResult) error {
 	}
 	o.extends = true
 	for _, k := range a.news {
-		if _, always := bare.Item(k); !always && !o.Inspection.touches(k) && !o.unsettled(s, k, g.Rules) {
+		if _, always := bare.Item(k); !always && !o.Inspection.touches(k) && !o.noteUnsettled(s, k, g.Rules) {
 			o.Offered = append(o.Offered, k)
 		}
 	}
@@ -220,7 +220,7 @@ func (o *CheckResult) withhold(r Rules, s *Surface) {
 				continue
 			}
 			it = it.withoutHidden(r)
-		} else if o.first() && o.unsettled(s, it.Key, r) {
+		} else if o.first() && o.noteUnsettled(s, it.Key, r) {
 			continue
 		}
 		seen.items = append(seen.items, it)
@@ -229,12 +229,12 @@ func (o *CheckResult) withhold(r Rules, s *Surface) {
 	o.Seen = &seen
 }
 
-// unsettled reports whether an item changed while the surface was listed, in more than is tolerated, and notes it. What a server
-// shows first to a reader, and something else to the next one, no reviewer has seen.
-func (o *CheckResult) unsettled(s *Surface, k Key, r Rules) bool {
+// noteUnsettled reports whether an item changed while the surface was listed, in more than its tolerated parts, and notes the
+// change. A reviewer has to look at it: the next reader may see another version.
+func (o *CheckResult) noteUnsettled(s *Surface, k Key, r Rules) bool {
 	now, _ := s.Item(k)
 	for _, it := range s.earlier {
-		if it.Key == k && !it.same(now, r.Tolerates) {
+		if it.Key == k && !it.sameBut(now, r.Tolerates) {
 			o.Unsettled = append(o.Unsettled, compare(it, now))
 			return true
 		}

@@ -110,7 +110,7 @@ func compileOnce(p scrub.Policy) func() *scrub.Scrubber {
 func (s *Surface) Inspect(r Rules) *Inspection {
 	in := newInspector(r, s.size)
 	for _, it := range s.items {
-		if it.in(r.DangerouslyAllow) {
+		if it.isIn(r.DangerouslyAllow) {
 			in.allowed = append(in.allowed, it.Key)
 		}
 	}

@@ -142,7 +142,7 @@ func IsBookkeeping(name string, v strictjson.Value) bool { return isBookkeeping(
 func (it Item) Inspect(r Rules) *Inspection {
 	in := newInspector(r, len(it.JSON))
 	in.key = it.Key
-	if it.in(r.DangerouslyAllow) {
+	if it.isIn(r.DangerouslyAllow) {
 		in.allowed = []Key{it.Key}
 	}
 	var doc strictjson.Doc

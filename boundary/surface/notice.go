@@ -46,7 +46,7 @@ func (p *Pin) notice(it Item) (dirty bool) {
 		return true
 	}
 	old := &p.Items[i]
-	if old.Approved != "" && it.same(old.approved(), p.Tolerates) || old.Pending != "" && it.Digest == old.PendingDigest() {
+	if old.Approved != "" && it.sameBut(old.approved(), p.Tolerates) || old.Pending != "" && it.Digest == old.PendingDigest() {
 		return false
 	}
 	old.Pending = string(it.JSON)
@@ -105,7 +105,7 @@ func (p *Pins) reject(ctx context.Context, server, transport, why string) error 
 	}
 	pin := Pin{Server: server, transport: transport}
 	if version > 0 {
-		if pin, err = parsePin(server, record); err != nil {
+		if pin, err = ParsePin(server, record); err != nil {
 			return err
 		}
 	}

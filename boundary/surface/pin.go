@@ -64,7 +64,7 @@ type PinnedItem struct {
 // State follows from what is known.
 func (p *PinnedItem) State() State {
 	switch {
-	case p.Pending != "" && p.pending().in(p.Blocked):
+	case p.Pending != "" && p.pending().isIn(p.Blocked):
 		return Blocked
 	case p.Pending != "":
 		return Pending
@@ -187,7 +187,7 @@ func (p *Pin) observe(s *Surface) (changes []Change, dirty bool) {
 		if shown && c.Difference != Unchanged {
 			said, _ := find(s.items, it.Key)
 			pending = string(said.JSON)
-			if it.Pending != "" && said.same(it.pending(), p.Tolerates) {
+			if it.Pending != "" && said.sameBut(it.pending(), p.Tolerates) {
 				pending = it.Pending
 			}
 		}
@@ -245,15 +245,15 @@ func (p *Pin) approve(k Key, d Digest, by string, now time.Time) error {
 	if it == nil {
 		return ErrNotPinned
 	}
-	if it.State() == Pinned && it.approved().in([]Digest{d}) { // by its first use, until now
+	if it.State() == Pinned && it.approved().isIn([]Digest{d}) { // by its first use, until now
 		it.byHand, it.By, it.At = true, by, now.UTC()
 		return nil
 	}
-	if it.Pending == "" || !it.pending().in([]Digest{d}) {
+	if it.Pending == "" || !it.pending().isIn([]Digest{d}) {
 		return ErrMoved
 	}
 	it.Approved, it.Pending, it.byHand, it.Was = it.Pending, "", true, ""
-	it.Blocked = slices.DeleteFunc(it.Blocked, func(b Digest) bool { return it.approved().in([]Digest{b}) })
+	it.Blocked = slices.DeleteFunc(it.Blocked, func(b Digest) bool { return it.approved().isIn([]Digest{b}) })
 	it.By, it.At = by, now.UTC()
 	return nil
 }
@@ -265,8 +265,8 @@ func (p *Pin) block(k Key, d Digest, by string, now time.Time) error {
 		return ErrNotPinned
 	}
 	switch {
-	case it.Pending != "" && it.pending().in([]Digest{d}):
-	case it.Approved != "" && it.approved().in([]Digest{d}):
+	case it.Pending != "" && it.pending().isIn([]Digest{d}):
+	case it.Approved != "" && it.approved().isIn([]Digest{d}):
 		if it.Pending == "" {
 			it.Pending = it.Approved
 		}
@@ -347,10 +347,11 @@ func (p *Pin) record() ([]byte, error) {
 	return json.Marshal(r)
 }
 
-// errBroken says that a record is none: nothing may go live on it.
+// errBroken says that a record cannot be read: no item may go live on it.
 var errBroken = errors.New("surface: broken pin record")
 
-func parsePin(server string, b []byte) (Pin, error) {
+// ParsePin reads a record of a PinStore.
+func ParsePin(server string, b []byte) (Pin, error) {
 	var r pinRecord
 	if err := strictjson.Unmarshal(b, &r, strictjson.Limits{Bytes: 1 << 30 >> 1}); err != nil {
 		return Pin{}, fmt.Errorf("%w: %w", errBroken, err)

@@ -40,7 +40,7 @@ type Pins struct {
 	now      func() time.Time
 	evidence func(PinChange) ([]byte, error)
 	name     string // what the operator calls the server that is looked at; "": not known
-	// tolerates is what the configuration says of that server; nil where no configuration is known: what the pin has counts.
+	// tolerates are the tolerated parts by the configuration. Where it is nil, those of the pin count.
 	tolerates Tolerated
 }
 
@@ -244,7 +244,7 @@ func (p *Pins) first(ctx context.Context, server string, pin Pin, print Digest) 
 		return fmt.Errorf("surface: load pin: %w", err)
 	}
 	if version > 0 {
-		if is, err := parsePin(server, old); err != nil {
+		if is, err := ParsePin(server, old); err != nil {
 			return err
 		} else if !is.unborn() {
 			return ErrPinned
@@ -336,7 +336,7 @@ func (p *Pins) Get(ctx context.Context, server string) (Pin, error) {
 	if err != nil {
 		return Pin{}, err
 	}
-	return parsePin(server, record)
+	return ParsePin(server, record)
 }
 
 // Drop forgets a server: it will be reviewed and pinned as if it were new. by names the
@@ -392,7 +392,7 @@ func (p *Pins) change(ctx context.Context, e PinChange, do func(*Pin) (dirty boo
 		}
 		var pin *Pin
 		if version > 0 {
-			loaded, err := parsePin(e.Server, record)
+			loaded, err := ParsePin(e.Server, record)
 			if err != nil {
 				return err
 			}

@@ -110,13 +110,13 @@ func newItem(key Key, canonical []byte) Item {
 	return it
 }
 
-// DigestAs is the digest of an item, whatever the parts that are tolerated say.
+// DigestAs returns the digest of an item without its tolerated parts.
 func (it Item) DigestAs(t Tolerated) Digest {
 	return digestOf("item", []byte(it.Kind.String()), []byte(it.Name), formOf(it.Key, it.JSON, t))
 }
 
-// same reports whether two versions of an item differ in nothing but what is tolerated.
-func (it Item) same(other Item, t Tolerated) bool {
+// sameBut reports whether two versions of an item differ in tolerated parts only.
+func (it Item) sameBut(other Item, t Tolerated) bool {
 	return it.Digest == other.Digest || len(t) > 0 && it.Key == other.Key && it.DigestAs(t) == other.DigestAs(t)
 }
 
@@ -160,7 +160,7 @@ type Surface struct {
 	unlisted []Unlisted
 	size     int
 	leftOut  []LeftOut
-	earlier  []Item // other versions that the server has shown of items, while they were listed again
+	earlier  []Item // other versions of items, from earlier listings of the same collection
 	looped   []string
 	able     string // the capabilities of the client that listed it, as a capabilitySet
 }
@@ -196,7 +196,7 @@ func (s *Surface) Bytes() int { return s.size }
 // such list, and never said so, is the usual reason.
 func (s *Surface) Unlisted() []Unlisted { return s.unlisted }
 
-// Looped are the lists with a cursor that was there before, or is not a text: they end there.
+// Looped returns the lists that repeat a cursor, or have one that is not a string: they end there.
 func (s *Surface) Looped() []string { return s.looped }
 
 // A list is a method that lists entries.

@@ -65,7 +65,7 @@ const (
 	Valid Conformity = iota + 1
 	// Invalid: it does not.
 	Invalid
-	// Unverifiable: nobody knows; see Result.Reason.
+	// Unverifiable: it could not be judged; see Result.Reason.
 	Unverifiable
 	// Absent: there was nothing to judge, and the protocol allows that.
 	Absent
@@ -127,7 +127,7 @@ func compile(src []byte) (e *engine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	switch schemas, countable := read(doc.Root()); {
+	switch schemas, countable := countSchemas(doc.Root()); {
 	case !countable:
 		return nil, notSchema
 	case schemas > maxSchemas:
@@ -148,7 +148,7 @@ func compile(src []byte) (e *engine, err error) {
 	var schema *jsonschema.ValidationError
 	switch {
 	case err == nil:
-		return e, e.prepare()
+		return e, e.meterSchemas()
 	case errors.As(err, &load), errors.As(err, &scheme):
 		return nil, remote
 	case errors.As(err, &pattern), schemaError(err, &schema) && badRegex(schema):
@@ -157,14 +157,13 @@ func compile(src []byte) (e *engine, err error) {
 	return nil, notSchema
 }
 
-// schemaError finds what a metaschema says of a schema; the library does not unwrap it.
+// schemaError finds the error of a metaschema in err; the library does not unwrap it.
 func schemaError(err error, to **jsonschema.ValidationError) bool {
 	var invalid *jsonschema.SchemaValidationError
 	return errors.As(err, &invalid) && errors.As(invalid.Err, to)
 }
 
-// badRegex reports whether a fault of a schema that its metaschema has found is a pattern, or a
-// name in patternProperties, that is not a regular expression.
+// badRegex reports whether e is about a pattern, or a name in patternProperties, that is not a regular expression.
 func badRegex(e *jsonschema.ValidationError) bool {
 	if f, is := e.ErrorKind.(*kind.Format); is && f.Want == "regex" {
 		return true
@@ -172,31 +171,31 @@ func badRegex(e *jsonschema.ValidationError) bool {
 	return slices.ContainsFunc(e.Causes, badRegex)
 }
 
-// read returns how many values of v may be subschemas, and whether every length and number
+// countSchemas returns how many values of v may be subschemas, and whether every length and number
 // of items in it fits an int32: the library lets greater ones overflow.
-func read(v strictjson.Value) (schemas int, countable bool) {
+func countSchemas(v strictjson.Value) (schemas int, countable bool) {
 	countable = true
 	if k := v.Kind(); k == '{' || k == 't' || k == 'f' {
 		schemas = 1
 	}
-	below := func(e strictjson.Value) {
-		n, is := read(e)
+	add := func(e strictjson.Value) {
+		n, is := countSchemas(e)
 		schemas, countable = schemas+n, countable && is
 	}
 	for name, m := range v.Members() {
-		if m.Kind() == '0' && counts[name.Text()] {
+		if m.Kind() == '0' && countKeywords[name.Text()] {
 			f, err := strconv.ParseFloat(string(m.Raw()), 64)
 			countable = countable && err == nil && f <= math.MaxInt32
 		}
-		below(m)
+		add(m)
 	}
 	for e := range v.Elements() {
-		below(e)
+		add(e)
 	}
 	return schemas, countable
 }
 
-var counts = map[string]bool{
+var countKeywords = map[string]bool{
 	"minLength": true, "maxLength": true, "minItems": true, "maxItems": true, "minContains": true, "maxContains": true,
 	"minProperties": true, "maxProperties": true,
 }
@@ -234,9 +233,9 @@ func (s *Schema) Check(ctx context.Context, v strictjson.Value) Result {
 	return e.evaluate(ctx, s.src, v, value)
 }
 
-// evaluate judges a value, which is v, by the schema of which src is the source.
+// evaluate judges value, decoded from v, by the schema whose source is src.
 func (e *engine) evaluate(ctx context.Context, src []byte, v strictjson.Value, value any) (r Result) {
-	e.ctx, e.work, e.look, e.matches = ctx, maxWork, maxWork, maxMatches
+	e.ctx, e.workLeft, e.checkContextAt, e.matchesLeft = ctx, maxWork, maxWork, maxMatches
 	defer func() {
 		e.ctx = nil
 		switch fault := recover().(type) {
@@ -250,7 +249,7 @@ func (e *engine) evaluate(ctx context.Context, src []byte, v strictjson.Value, v
 			r = Result{Conformity: Unverifiable, Reason: engineFault}
 		}
 	}()
-	e.spend(own(e.root))
+	e.spendWork(ownWork(e.root))
 	err := e.root.Validate(value)
 	if err == nil {
 		return Result{Conformity: Valid}
@@ -259,27 +258,26 @@ func (e *engine) evaluate(ctx context.Context, src []byte, v strictjson.Value, v
 	if !errors.As(err, &failed) {
 		return Result{Conformity: Unverifiable, Reason: engineFault}
 	}
-	failed = first(failed)
+	failed = firstFailure(failed)
 	switch failed.ErrorKind.(type) {
 	case *kind.RefCycle:
 		return Result{Conformity: Unverifiable, Reason: looping}
 	case *kind.InvalidJsonValue:
 		return Result{Conformity: Unverifiable, Reason: engineFault}
 	}
-	return Result{Conformity: Invalid, Keyword: keyword(failed.ErrorKind), Pointer: pointer(v, failed.InstanceLocation, nil)}
+	return Result{Conformity: Invalid, Keyword: keywordOf(failed.ErrorKind), Pointer: pointerTo(v, failed.InstanceLocation, nil)}
 }
 
-// first is the failure that is told of several: the library finds them in the
-// order of a map.
-func first(e *jsonschema.ValidationError) *jsonschema.ValidationError {
+// firstFailure returns the failure that is reported: the library finds them in the order of a map.
+func firstFailure(e *jsonschema.ValidationError) *jsonschema.ValidationError {
 	if len(e.Causes) == 0 {
 		return e
 	}
-	least := first(e.Causes[0])
+	least := firstFailure(e.Causes[0])
 	for _, cause := range e.Causes[1:] {
-		c := first(cause)
+		c := firstFailure(cause)
 		if cmp.Or(slices.Compare(c.InstanceLocation, least.InstanceLocation),
-			strings.Compare(keyword(c.ErrorKind), keyword(least.ErrorKind))) < 0 {
+			strings.Compare(keywordOf(c.ErrorKind), keywordOf(least.ErrorKind))) < 0 {
 			least = c
 		}
 	}
@@ -296,19 +294,19 @@ func (s *Schema) Tool(ctx context.Context, result strictjson.Value) Result {
 	return s.Check(ctx, v)
 }
 
-// keyword is the schema keyword of a failure, as the specification spells it.
-func keyword(k jsonschema.ErrorKind) string {
+// keywordOf returns the schema keyword of a failure, as the specification spells it.
+func keywordOf(k jsonschema.ErrorKind) string {
 	path := k.KeywordPath()
 	if len(path) == 0 {
 		return "schema"
 	}
-	if name := path[0]; known[name] {
+	if name := path[0]; knownKeywords[name] {
 		return name
 	}
 	return "schema"
 }
 
-var known = func() map[string]bool {
+var knownKeywords = func() map[string]bool {
 	m := map[string]bool{}
 	for name := range strings.FieldsSeq(`type const enum format not allOf anyOf oneOf if then else
 		maxProperties minProperties required propertyNames properties patternProperties additionalProperties

@@ -12,11 +12,11 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// maxPointer bounds what is told of a place.
-const maxPointer = 16 // levels
+// maxPointer bounds the levels of a pointer.
+const maxPointer = 16
 
-// pointer writes a place without the names that stand on it, but for those of plain.
-func pointer(v strictjson.Value, at []string, plain map[string]bool) string {
+// pointerTo returns the JSON pointer of a place in v. In the place of a name that is not in plain stands its number.
+func pointerTo(v strictjson.Value, at []string, plain map[string]bool) string {
 	var b strings.Builder
 	for i, name := range at {
 		if i == maxPointer {
@@ -58,14 +58,13 @@ func pointer(v strictjson.Value, at []string, plain map[string]bool) string {
 	return b.String()
 }
 
-// maxNumber bounds what is computed with exactly: bytes of a number, and its
-// exponent.
+// Bounds of a number, since the library computes with it exactly: its bytes, and its exponent.
 const (
 	maxNumber   = 64
 	maxExponent = 400
 )
 
-// decode makes of v what the library takes.
+// decode returns v as the library takes it.
 func decode(v strictjson.Value) (any, error) {
 	switch v.Kind() {
 	case '{':
@@ -94,12 +93,12 @@ func decode(v strictjson.Value) (any, error) {
 		b, _ := v.Bool()
 		return b, nil
 	case '0':
-		return number(v.Raw())
+		return decodeNumber(v.Raw())
 	}
 	return nil, nil
 }
 
-func number(raw []byte) (any, error) {
+func decodeNumber(raw []byte) (any, error) {
 	mantissa, exponent, has := bytes.Cut(bytes.ToLower(raw), []byte{'e'})
 	if len(mantissa) > maxNumber {
 		return nil, valueLimits

@@ -23,32 +23,32 @@ import (
 // The count is taken before the work: the library looks at "format" before anything
 // that applies a subschema, and matches a pattern through the Regexp that it was given.
 type engine struct {
-	root        *jsonschema.Schema
-	unevaluated bool // members and elements are listed for each subschema
-	patterns    int  // bytes of the patterns that were read
+	root           *jsonschema.Schema
+	hasUnevaluated bool // then the library lists members and elements for each subschema
+	patternBytes   int
 
-	ctx     context.Context
-	work    int64 // left of maxWork
-	matches int64 // left of maxMatches
-	look    int64 // work at which the context is looked at next
+	ctx            context.Context
+	workLeft       int64
+	matchesLeft    int64
+	checkContextAt int64 // workLeft at the next check
 }
 
-// An exceeded is what an evaluation panics with when it is to go no further.
+// An exceeded ends an evaluation, by a panic.
 type exceeded struct {
 	reason  Reason
 	pattern *pattern // that would have taken too long, or nil
 }
 
-// everyWork is how much work lies between two looks at the context.
+// everyWork is the work between two checks of the context.
 const everyWork = 1 << 12
 
-// spend takes work from what is left.
-func (e *engine) spend(work int64) {
-	if e.work -= work; e.work < 0 {
+// spendWork counts work before it is done.
+func (e *engine) spendWork(work int64) {
+	if e.workLeft -= work; e.workLeft < 0 {
 		panic(exceeded{reason: tooCostly})
 	}
-	if e.work < e.look {
-		e.look = e.work - everyWork
+	if e.workLeft < e.checkContextAt {
+		e.checkContextAt = e.workLeft - everyWork
 		e.checkEnded()
 	}
 }
@@ -59,8 +59,8 @@ func (e *engine) checkEnded() {
 	}
 }
 
-// prepare lets every subschema count. It refuses what cannot be bounded.
-func (e *engine) prepare() error {
+// meterSchemas has every subschema count its work. It refuses what cannot be bounded.
+func (e *engine) meterSchemas() error {
 	seen := map[*jsonschema.Schema]bool{}
 	queue := []*jsonschema.Schema{e.root}
 	for len(queue) > 0 {
@@ -73,27 +73,27 @@ func (e *engine) prepare() error {
 		if s.DynamicRef != nil || s.RecursiveRef != nil {
 			return dynamic
 		}
-		e.unevaluated = e.unevaluated || s.UnevaluatedProperties != nil || s.UnevaluatedItems != nil
-		e.count(s)
-		below(s, func(t *jsonschema.Schema, _ place) { queue = append(queue, t) })
+		e.hasUnevaluated = e.hasUnevaluated || s.UnevaluatedProperties != nil || s.UnevaluatedItems != nil
+		e.meterSchema(s)
+		eachSubschema(s, func(t *jsonschema.Schema, _ place) { queue = append(queue, t) })
 	}
-	return bounded(seen)
+	return checkChains(seen)
 }
 
-// count has s spend, before it applies a subschema to a value, what all that it
-// applies costs there without their own subschemas. Members of "properties" exclude
+// meterSchema has s spend the work of all subschemas that it applies to a value, without
+// their own subschemas, before it applies one. Members of "properties" exclude
 // each other, so the dearest counts.
-func (e *engine) count(s *jsonschema.Schema) {
-	at, lists, each, dearest := own(s), int64(1), int64(0), int64(0)
-	below(s, func(t *jsonschema.Schema, p place) {
+func (e *engine) meterSchema(s *jsonschema.Schema) {
+	at, lists, each, dearest := ownWork(s), int64(1), int64(0), int64(0)
+	eachSubschema(s, func(t *jsonschema.Schema, p place) {
 		switch p {
 		case here:
-			at += own(t)
+			at += ownWork(t)
 			lists++
 		case property:
-			dearest = max(dearest, own(t))
+			dearest = max(dearest, ownWork(t))
 		default:
-			each += 1 + own(t)
+			each += 1 + ownWork(t)
 		}
 	})
 	each += dearest
@@ -106,39 +106,39 @@ func (e *engine) count(s *jsonschema.Schema) {
 		case []any:
 			n = int64(len(v))
 			if s.UniqueItems {
-				e.spend(comparisons(v))
+				e.spendWork(comparisonWork(v))
 			}
 		case string:
-			e.spend(int64(len(v) / perString))
+			e.spendWork(int64(len(v) / perString))
 		case json.Number:
-			e.spend(perNumber)
+			e.spendWork(perNumber)
 		}
-		if e.unevaluated {
-			e.spend(n * lists)
+		if e.hasUnevaluated {
+			e.spendWork(n * lists)
 		}
-		e.spend(at + n*each)
+		e.spendWork(at + n*each)
 		switch {
 		case declared == nil:
 			return nil
 		case declared.Name == "regex":
-			return e.read(v)
+			return e.checkRegexp(v)
 		}
 		return declared.Validate(v)
 	}}
 	if p, is := s.Pattern.(*pattern); is {
-		p.of, p.keyword = s, "pattern"
+		p.schema, p.keyword = s, "pattern"
 	}
 	for re := range s.PatternProperties {
 		if p, is := re.(*pattern); is {
-			p.of, p.keyword = s, "patternProperties"
+			p.schema, p.keyword = s, "patternProperties"
 		}
 	}
 }
 
-// comparisons bounds what finding equal elements costs: numbers and strings are found
+// comparisonWork bounds the work of finding equal elements: numbers and strings are found
 // by their hash, and of others several may be made to have the same.
-func comparisons(list []any) int64 {
-	n, compound := size(list), false
+func comparisonWork(list []any) int64 {
+	n, compound := valueWork(list), false
 	for _, v := range list {
 		switch v.(type) {
 		case map[string]any, []any:
@@ -151,12 +151,12 @@ func comparisons(list []any) int64 {
 	return n
 }
 
-// maxChain is how many subschemas may lead from one to the next at one place. The
+// maxChain bounds the subschemas that lead from one to the next at one place. The
 // library looks back at all of them from each, and goes down the stack for each.
 const maxChain = 64
 
-// bounded refuses schemas of which one applies itself to the same place, or many in a row.
-func bounded(all map[*jsonschema.Schema]bool) error {
+// checkChains refuses schemas of which one applies itself to the same place, or many in a row.
+func checkChains(all map[*jsonschema.Schema]bool) error {
 	const open = -1
 	chains := map[*jsonschema.Schema]int{}
 	var visit func(s *jsonschema.Schema) (int, error)
@@ -168,7 +168,7 @@ func bounded(all map[*jsonschema.Schema]bool) error {
 			return n, nil
 		}
 		chains[s] = open
-		below(s, func(t *jsonschema.Schema, p place) {
+		eachSubschema(s, func(t *jsonschema.Schema, p place) {
 			if p == here && err == nil {
 				var n int
 				n, err = visit(t)
@@ -199,8 +199,8 @@ const (
 	name                  // to the names of members
 )
 
-// below calls f for each subschema that s applies itself.
-func below(s *jsonschema.Schema, f func(*jsonschema.Schema, place)) {
+// eachSubschema calls f for each subschema that s applies itself.
+func eachSubschema(s *jsonschema.Schema, f func(*jsonschema.Schema, place)) {
 	one := func(t *jsonschema.Schema, p place) {
 		if t != nil {
 			f(t, p)
@@ -248,8 +248,8 @@ func below(s *jsonschema.Schema, f func(*jsonschema.Schema, place)) {
 	some(s.Items, child)
 }
 
-// own is what s costs by itself at one place.
-func own(s *jsonschema.Schema) int64 {
+// ownWork is the work of s at one place, without that of its subschemas.
+func ownWork(s *jsonschema.Schema) int64 {
 	n := int64(1 + len(s.Required))
 	for _, names := range s.DependentRequired {
 		n += int64(1 + len(names))
@@ -260,10 +260,10 @@ func own(s *jsonschema.Schema) int64 {
 		}
 	}
 	if s.Enum != nil {
-		n += size(s.Enum.Values)
+		n += valueWork(s.Enum.Values)
 	}
 	if s.Const != nil {
-		n += size(*s.Const)
+		n += valueWork(*s.Const)
 	}
 	return n
 }
@@ -271,20 +271,20 @@ func own(s *jsonschema.Schema) int64 {
 // Work that weighs as much as a subschema.
 const (
 	perString = 64 // bytes of a string
-	perNumber = 8  // subschemas that a number is worth: it is computed with exactly
+	perNumber = 8  // subschemas that a number weighs: it is computed with exactly
 )
 
-// size is the work of a look at all of v.
-func size(v any) int64 {
+// valueWork is the work of reading all of v.
+func valueWork(v any) int64 {
 	n := int64(1)
 	switch v := v.(type) {
 	case map[string]any:
 		for name, e := range v {
-			n += int64(1+len(name)/perString) + size(e)
+			n += int64(1+len(name)/perString) + valueWork(e)
 		}
 	case []any:
 		for _, e := range v {
-			n += size(e)
+			n += valueWork(e)
 		}
 	case string:
 		n += int64(len(v) / perString)
@@ -307,7 +307,7 @@ const (
 type pattern struct {
 	engine       *engine
 	src          string
-	of           *jsonschema.Schema
+	schema       *jsonschema.Schema
 	keyword      string
 	program      *regexp.Regexp
 	instructions int64
@@ -320,19 +320,19 @@ func (p *pattern) MatchString(s string) bool {
 	e := p.engine
 	e.checkEnded()
 	if p.program == nil {
-		e.spend(p.instructions)
+		e.spendWork(p.instructions)
 		p.compile()
 	}
-	if e.matches -= p.instructions * int64(utf8.RuneCountInString(s)+1); e.matches < 0 {
+	if e.matchesLeft -= p.instructions * int64(utf8.RuneCountInString(s)+1); e.matchesLeft < 0 {
 		panic(exceeded{reason: tooCostly, pattern: p})
 	}
 	return p.program.MatchString(s)
 }
 
-// placeIn is where p stands in the source of its schema; "" if it stands in one of the dialects'.
+// placeIn returns where p stands in the source of its schema. It is empty for a pattern of a metaschema.
 func (p *pattern) placeIn(src []byte) string {
 	var doc strictjson.Doc
-	location, found := strings.CutPrefix(p.of.Location, base+"#")
+	location, found := strings.CutPrefix(p.schema.Location, base+"#")
 	if !found || doc.Reset(src, strictjson.Limits{}) != nil {
 		return ""
 	}
@@ -344,7 +344,7 @@ func (p *pattern) placeIn(src []byte) string {
 	if p.keyword == "patternProperties" {
 		at = append(at, p.src)
 	}
-	return pointer(doc.Root(), at, known)
+	return pointerTo(doc.Root(), at, knownKeywords)
 }
 
 func (p *pattern) compile() {
@@ -356,41 +356,41 @@ func (p *pattern) compile() {
 	p.program = regexp.MustCompile(p.src)
 }
 
-// read reports why a value is not a regular expression, without compiling one.
-func (e *engine) read(v any) error {
+// checkRegexp reports why a value is not a regular expression, without compiling one.
+func (e *engine) checkRegexp(v any) error {
 	src, is := v.(string)
 	if !is {
 		return nil
 	}
-	e.spend(int64(len(src)) * perNumber)
+	e.spendWork(int64(len(src)) * perNumber)
 	_, err := syntax.Parse(src, syntax.Perl)
 	return err
 }
 
 // newPattern reads a pattern, and leaves it to the first match to compile it.
 func (e *engine) newPattern(src string) (jsonschema.Regexp, error) {
-	if e.patterns += len(src); e.patterns > maxPatterns || len(src) > maxPattern {
+	if e.patternBytes += len(src); e.patternBytes > maxPatterns || len(src) > maxPattern {
 		return nil, badPattern
 	}
 	tree, err := syntax.Parse(src, syntax.Perl)
 	if err != nil {
 		return nil, err
 	}
-	n := instructions(tree)
+	n := boundInstructions(tree)
 	if n > maxInstructions {
 		return nil, badPattern
 	}
 	return &pattern{engine: e, src: src, instructions: n}, nil
 }
 
-// instructions bounds the length of a program before there is one.
-func instructions(tree *syntax.Regexp) int64 {
+// boundInstructions bounds the length of a program before there is one.
+func boundInstructions(tree *syntax.Regexp) int64 {
 	n := int64(2)
 	if tree.Op == syntax.OpLiteral {
 		n += int64(len(tree.Rune))
 	}
 	for _, sub := range tree.Sub {
-		n += instructions(sub)
+		n += boundInstructions(sub)
 	}
 	if tree.Op == syntax.OpRepeat {
 		n *= int64(max(tree.Max, tree.Min, 1) + 1)

@@ -66,8 +66,8 @@ func TestPatternWork(t *testing.T) {
 			if r != c.want {
 				t.Errorf("got %+v, want %+v", r, c.want)
 			}
-			if e.matches >= 0 {
-				t.Errorf("%d of the matches were left", e.matches)
+			if e.matchesLeft >= 0 {
+				t.Errorf("%d of the matches were left", e.matchesLeft)
 			}
 		})
 	}
@@ -77,7 +77,7 @@ func TestPatternWork(t *testing.T) {
 // characters, and an honest list of ids is far below the bound.
 func TestPatternWeight(t *testing.T) {
 	r, e := spent(t, t.Context(), `{"pattern":"^a+$"}`, `"`+strings.Repeat("a", 999)+`"`)
-	if per := (maxMatches - e.matches) / 1000; r.Conformity != Valid || per < 4 || per > 8 {
+	if per := (maxMatches - e.matchesLeft) / 1000; r.Conformity != Valid || per < 4 || per > 8 {
 		t.Errorf("%+v, %d instructions a character", r, per)
 	}
 	if two, one := maxMatches-left(t, `"é"`), maxMatches-left(t, `"e"`); two != one {
@@ -92,7 +92,7 @@ func TestPatternWeight(t *testing.T) {
 
 func left(t *testing.T, value string) int64 {
 	_, e := spent(t, t.Context(), `{"pattern":"."}`, value)
-	return e.matches
+	return e.matchesLeft
 }
 
 // TestPatternSize: a pattern whose program would be large is not compiled, and neither are patterns that
@@ -154,7 +154,7 @@ func TestWork(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if r, e := spent(t, t.Context(), c.schema, c.value); r != c.want {
-				t.Errorf("got %+v, want %+v; %d left", r, c.want, e.work)
+				t.Errorf("got %+v, want %+v; %d left", r, c.want, e.workLeft)
 			}
 		})
 	}
@@ -183,10 +183,10 @@ func TestCallEnded(t *testing.T) {
 		if r.Conformity != Unverifiable || r.Reason != callEnded {
 			t.Errorf("%s: %+v", name, r)
 		}
-		if visits := maxWork - e.work; visits > 4*everyWork {
+		if visits := maxWork - e.workLeft; visits > 4*everyWork {
 			t.Errorf("%s: %d visits", name, visits)
 		}
-		if got := maxMatches - e.matches; got > 100 {
+		if got := maxMatches - e.matchesLeft; got > 100 {
 			t.Errorf("%s: %d instructions times characters", name, got)
 		}
 	}

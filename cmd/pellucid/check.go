@@ -25,6 +25,7 @@ import (
 type checkCmd struct {
 	Server  string        `placeholder:"NAME" help:"Check only the server of this name. With a command: name of the server for people. With --surface: server whose pin the surface is compared with."`
 	Surface string        `placeholder:"DUMP" help:"Check this saved surface, and start no server."`
+	Files   string        `placeholder:"DIR" help:"Check the files of this folder that tell an agent what to do (AGENTS.md, CLAUDE.md, skills, rules, entries of MCP servers), and start no server."`
 	Dump    string        `placeholder:"FILE" help:"Save the surface of the server into this file; only one server may be checked."`
 	Wide    bool          `default:"true" negatable:"" help:"Reject every hidden character of a description, except those that emoji and languages need. --no-wide rejects only the 151 characters of the published set SUSPICIOUS_UNICODE; text hidden in other characters then counts as clean."`
 	Yes     bool          `short:"y" help:"Start the configured servers without asking."`
@@ -145,7 +146,7 @@ func (c *checkCmd) split(args []string) {
 // usage refuses what contradicts itself on the command line.
 func (c *checkCmd) usage() error {
 	ways := 0
-	for _, given := range []bool{len(c.files) > 0, len(c.command) > 0, c.Surface != ""} {
+	for _, given := range []bool{len(c.files) > 0, len(c.command) > 0, c.Surface != "", c.Files != ""} {
 		if given {
 			ways++
 		}
@@ -154,7 +155,7 @@ func (c *checkCmd) usage() error {
 	case c.typed && len(c.command) == 0:
 		return errors.New("check: there is no command behind --")
 	case ways > 1:
-		return errors.New("check: files, --surface and a command exclude each other")
+		return errors.New("check: files, --files, --surface and a command exclude each other")
 	case len(c.Env) > 0 && len(c.command) == 0:
 		return errors.New("check: --env is for a command")
 	case slices.ContainsFunc(c.Env, isNoVariable):

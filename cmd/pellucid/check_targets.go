@@ -27,6 +27,9 @@ func (c *checkCmd) targets(e *env) ([]*preflight.Target, error) {
 	case len(c.command) > 0:
 		t, err := find.Command(c.command, c.Env)
 		return []*preflight.Target{t}, err
+	case c.Files != "":
+		t, err := find.Directory(c.Files)
+		return []*preflight.Target{t}, err
 	case c.Surface != "":
 		t, err := find.Dump(c.Surface)
 		return []*preflight.Target{t}, err

@@ -221,7 +221,7 @@ type Form struct {
 	Strict bool
 }
 
-// strictLine is what Form.Strict adds.
+// strictLine stands behind the closing tag where Form.Strict is set.
 const strictLine = "\n[treated more strictly by Pellucid: any invisible characters that it usually keeps were removed]"
 
 // appendLines appends what stands behind the closing tag.
@@ -255,7 +255,7 @@ func (k Key) appendFence(dst []byte, o Origin, f Form, body string) ([]byte, Sea
 	bodyAt := len(dst)
 	dst, s.Neutralised = appendNeutral(dst, body, fenceTag)
 	s.Digest = sha256.Sum256(dst[bodyAt:])
-	return k.seal(dst, at, o, s.Digest, f), s
+	return k.appendSeal(dst, at, o, s.Digest, f), s
 }
 
 // AppendAround appends to dst what a fence has before its body and, from
@@ -277,7 +277,7 @@ func (k Key) appendAround(dst []byte, o Origin, f Form, body string, narrow bool
 	dst, at := appendHead(dst, o, f.Further)
 	s.Digest = sum(body)
 	split = len(dst)
-	return k.seal(dst, at, o, s.Digest, f), split, s, true
+	return k.appendSeal(dst, at, o, s.Digest, f), split, s, true
 }
 
 // appendHead appends a fence up to its body. The nonce depends on what is delivered, so that
@@ -303,8 +303,8 @@ func appendHead(dst []byte, o Origin, further bool) ([]byte, int) {
 	return append(dst, openEnd...), nonceAt
 }
 
-// seal fills in the head of the fence in dst and appends what stands behind the body.
-func (k Key) seal(dst []byte, nonceAt int, o Origin, d Digest, f Form) []byte {
+// appendSeal fills in the nonce of the head of the fence in dst and appends what stands behind the body.
+func (k Key) appendSeal(dst []byte, nonceAt int, o Origin, d Digest, f Form) []byte {
 	nonce := k.nonce(o, d, f)
 	copy(dst[nonceAt:], nonce[:])
 	dst = append(dst, closeStart...)

@@ -83,7 +83,7 @@ func (l *LLM) Instructions() string {
 type LLMOrigin struct{ Source, Model, Tool string }
 
 // Append appends the notice and the tag around body, in which every look-alike
-// of this tag and of a fence's is neutralised, and behind it what f says. Further does not count.
+// of this tag and of a fence's is neutralised, and behind it what f says. f.Further has no effect.
 func (l *LLM) Append(dst []byte, o LLMOrigin, f Form, body scrub.Clean) ([]byte, Sealed) {
 	return l.append(dst, o, f, body.String())
 }

@@ -36,7 +36,7 @@ func (k Key) Open(fenced string, first Origin) (Origin, string, error) {
 		}
 	}
 	bodyEnd := end - closingLen
-	if bodyEnd < 0 || !h.closedBy(rest[bodyEnd:end]) || !k.made(h, DigestOf(rest[:bodyEnd]), f) {
+	if bodyEnd < 0 || !h.closedBy(rest[bodyEnd:end]) || !k.isSealed(h, DigestOf(rest[:bodyEnd]), f) {
 		return Origin{}, "", ErrUnverified
 	}
 	return h.origin, rest[:bodyEnd], nil
@@ -103,16 +103,14 @@ func (k Key) fenceAt(text string, at, from int, first Origin) (Found, bool) {
 	}
 	f.Origin, f.Body = h.origin, text[bodyAt:bodyEnd]
 	d := DigestOf(f.Body)
-	cut, n, _ := parseCut(text[f.End:])
-	if said := (Form{Cut: cut, Strict: true}); strings.HasPrefix(text[f.End+n:], strictLine) && k.made(h, d, said) {
-		f.Cut, f.Strict, f.End = cut, true, f.End+n+len(strictLine)
-		return f, true
+	cut, _, _ := parseCut(text[f.End:])
+	for _, form := range [...]Form{{Cut: cut, Strict: true}, {Cut: cut}, {}} {
+		if lines := string(form.appendLines(nil)); strings.HasPrefix(text[f.End:], lines) && k.isSealed(h, d, form) {
+			f.Cut, f.Strict, f.End = form.Cut, form.Strict, f.End+len(lines)
+			return f, true
+		}
 	}
-	if n > 0 && k.made(h, d, Form{Cut: cut}) {
-		f.Cut, f.End = cut, f.End+n
-		return f, true
-	}
-	return f, k.made(h, d, Form{})
+	return Found{}, false
 }
 
 // head is an opening tag, parsed and not yet verified.
@@ -126,14 +124,14 @@ func (h head) closedBy(s string) bool {
 	return ok && strings.HasPrefix(s, h.nonce) && s[len(h.nonce):] == closeEnd
 }
 
-// made reports whether k made the fence with head h around a body with digest d.
-func (k Key) made(h head, d Digest, f Form) bool {
-	if k.wrote(h, d, f) {
+// isSealed reports whether k, or a key that k also accepts, made the fence with head h around a body with digest d.
+func (k Key) isSealed(h head, d Digest, f Form) bool {
+	if k.hasNonce(h, d, f) {
 		return true
 	}
 	if k.also != nil {
 		for _, other := range *k.also {
-			if other.wrote(h, d, f) {
+			if other.hasNonce(h, d, f) {
 				return true
 			}
 		}
@@ -141,7 +139,7 @@ func (k Key) made(h head, d Digest, f Form) bool {
 	return false
 }
 
-func (k Key) wrote(h head, d Digest, f Form) bool {
+func (k Key) hasNonce(h head, d Digest, f Form) bool {
 	nonce := k.nonce(h.origin, d, f)
 	return subtle.ConstantTimeCompare(nonce[:], []byte(h.nonce)) == 1
 }

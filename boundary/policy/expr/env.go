@@ -176,12 +176,12 @@ func compile(text string, read *reads) (cel.Program, []Problem) {
 	if e := checked.NativeRep().Expr(); e.Kind() == ast.LiteralKind && e.AsLiteral() == types.True {
 		return nil, nil
 	}
-	faults, facts := append(checkLiterals(checked.NativeRep()), read.patterns(checked.NativeRep())...), read.facts
-	if faults = append(faults, read.add(checked.NativeRep())...); faults != nil {
+	faults, facts := append(checkLiterals(checked.NativeRep()), read.addPatterns(checked.NativeRep())...), read.factReads
+	if faults = append(faults, read.addFacts(checked.NativeRep())...); faults != nil {
 		return nil, faults
 	}
 	most := maxCost
-	if read.facts > facts {
+	if read.factReads > facts {
 		most = maxFactsCost
 	}
 	worst, err := env.EstimateCost(checked, bounds{})

@@ -114,7 +114,7 @@ func (r *Rule) check() (out []Problem) {
 // Count returns how many rules there are for a direction.
 func (p *Rules) Count(d policy.Direction) int { return len(p.by[min(d, policy.Call)]) }
 
-// Reads returns what the rules read of a call.
+// Reads implements policy.Policy.
 func (p *Rules) Reads() policy.Reads { return p.reads }
 
 // Decide decides on an input, which it does not keep. It takes no longer than the

@@ -24,23 +24,23 @@ const (
 
 func isFacts(name string) bool { return name == argsName || name == claimsName }
 
-// maxReads is how many arguments, and how many claims, a policy may read: they are kept of each call.
+// maxReads bounds the arguments, and the claims, that a policy may read: they are kept of each call.
 const maxReads = 64
 
-// maxMatching bounds what the regular expressions of a policy may do together: instructions of their programs times
-// bytes of the longest text.
+// maxMatching bounds the work of all regular expressions of a policy: instructions of their programs times bytes of
+// the longest text.
 const maxMatching = 10_000_000
 
 // reads collects what the expressions of a policy read.
 type reads struct {
 	policy.Reads
-	facts    int // places where args or claims are read
-	matching int // instructions times bytes
+	factReads    int // places where args or claims are read
+	matchingWork int // see maxMatching
 }
 
-// add adds what one expression reads of args and claims, which can only be taken by a literal: what is kept of a call
-// is known before the call comes.
-func (r *reads) add(a *ast.AST) (out []Problem) {
+// addFacts adds the args and claims that one expression reads. It takes only literals as their names, so that it is
+// known before a call comes what has to be kept of it.
+func (r *reads) addFacts(a *ast.AST) (out []Problem) {
 	for _, e := range ast.MatchDescendants(ast.NavigateAST(a), ast.KindMatcher(ast.IdentKind)) {
 		name := e.AsIdent()
 		r.Session, r.Trust = r.Session || strings.HasPrefix(name, "session"), r.Trust || strings.HasPrefix(name, "trust.")
@@ -59,7 +59,7 @@ func (r *reads) add(a *ast.AST) (out []Problem) {
 			fail(want)
 			continue
 		}
-		if r.facts++; !slices.Contains(*list, key) {
+		if r.factReads++; !slices.Contains(*list, key) {
 			if *list = append(*list, key); len(*list) > maxReads {
 				fail(fmt.Sprintf("the policy reads more than %d of these", maxReads))
 			}
@@ -68,7 +68,7 @@ func (r *reads) add(a *ast.AST) (out []Problem) {
 	return out
 }
 
-// keyOf is the literal by which args or claims are asked.
+// keyOf returns the literal name of what an expression reads of args or claims.
 func keyOf(e ast.NavigableExpr) (key string, ok bool) {
 	call, has := e.Parent()
 	if !has || call.Kind() != ast.CallKind {
@@ -109,8 +109,8 @@ func IsToolPath(s string) bool {
 	return ok && server != "" && tool != "" && len(s) <= 2*MaxName
 }
 
-// patterns adds the work of the regular expressions of one expression.
-func (r *reads) patterns(a *ast.AST) (out []Problem) {
+// addPatterns adds the work of the regular expressions of one expression.
+func (r *reads) addPatterns(a *ast.AST) (out []Problem) {
 	for _, e := range ast.MatchDescendants(ast.NavigateAST(a), ast.FunctionMatcher("matches")) {
 		children := e.Children() // the text, and the expression
 		arg := children[len(children)-1]
@@ -130,9 +130,9 @@ func (r *reads) patterns(a *ast.AST) (out []Problem) {
 			}
 		}
 		if err == nil {
-			r.matching += len(program.Inst) * longest
+			r.matchingWork += len(program.Inst) * longest
 		}
-		if err != nil || r.matching > maxMatching {
+		if err != nil || r.matchingWork > maxMatching {
 			at := a.SourceInfo().GetStartLocation(arg.ID())
 			out = append(out, Problem{Line: at.Line(), Column: at.Column() + 1, Fault: fmt.Sprintf(
 				"the regular expressions of the policy do too much in the worst case: more than %d instructions times bytes", maxMatching)})
@@ -141,7 +141,7 @@ func (r *reads) patterns(a *ast.AST) (out []Problem) {
 	return out
 }
 
-// An adapter makes values of Facts such of CEL.
+// An adapter converts values of Facts to values of CEL.
 type adapter struct{ types.Adapter }
 
 // NativeToValue implements types.Adapter.
@@ -160,11 +160,11 @@ func (a adapter) NativeToValue(v any) ref.Val {
 var native = adapter{types.DefaultTypeAdapter}
 
 var (
-	object     = &opaque{of: types.NewOpaqueType("object")}
+	object     = &opaque{celType: types.NewOpaqueType("object")}
 	unreadable = types.NewErr("policy: this value cannot be compared")
 )
 
-// factsOf is args or claims as CEL asks them. Where nothing is known of the call, each question is an error.
+// factsOf returns args or claims as a value of CEL. If the call is not known, reading it is an error.
 func (e *evaluation) factsOf(name string) ref.Val {
 	switch f := e.in.Facts; {
 	case f == nil:

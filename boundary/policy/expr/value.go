@@ -12,11 +12,11 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 )
 
-// An opaque is a value of CEL that can be asked through the functions of its type and is otherwise closed: the
-// findings, the scores or the session of an evaluation, or a policy.Object, which no function takes.
+// An opaque is a value of CEL that only the functions of its type can read: the findings, the scores or the session of
+// an evaluation, or a policy.Object, which no function takes.
 type opaque struct {
-	of *types.Type
-	e  *evaluation
+	celType *types.Type
+	e       *evaluation
 }
 
 var errOpaque = errors.New("policy: this value has no other form")
@@ -35,5 +35,5 @@ var nothing = &evaluation{in: new(policy.Input)}
 func (*opaque) ConvertToNative(reflect.Type) (any, error) { return nil, errOpaque }
 func (*opaque) ConvertToType(ref.Type) ref.Val            { return types.WrapErr(errOpaque) }
 func (*opaque) Equal(ref.Val) ref.Val                     { return types.False }
-func (o *opaque) Type() ref.Type                          { return o.of }
+func (o *opaque) Type() ref.Type                          { return o.celType }
 func (o *opaque) Value() any                              { return o }
