@@ -124,9 +124,7 @@ func (o *HTTPOptions) patient(ctx context.Context, greets bool, trip func() (*ht
 			return resp, nil
 		}
 		resp.Body.Close()
-		if o.Notice != nil {
-			o.Notice(fmt.Sprintf("the server asks to wait %s: HTTP status %d", wait, resp.StatusCode))
-		}
+		o.notice("the server asks to wait %s: HTTP status %d", wait, resp.StatusCode)
 		if backoff.Sleep(ctx, wait) != nil {
 			return nil, refuse(codeCut, context.Cause(ctx))
 		}

@@ -6,25 +6,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
 )
 
-// renewals are the sessions that an HTTP has made in the place of forgotten ones. The
-// HTTP's lock guards them.
+// renewals describes the sessions that an HTTP has made in the place of forgotten ones. The
+// HTTP's lock guards it.
 type renewals struct {
 	running  *renewal
-	n        int
-	last     time.Time
+	number   int           // of the session; the first is 1
+	last     time.Time     // when the session was made
 	pause    backoff.Waits // between sessions that are forgotten soon
-	listened int           // n of the session that is listened to, and 1
-	unproven bool          // the last session has answered nothing yet but its handshake
+	listened int           // number of the last session whose stream was opened
+	unproven bool          // the session has answered nothing yet but its handshake
 	final400 bool          // status 400 does not mean that a session is forgotten: a new one got it too
 }
 
@@ -61,7 +58,7 @@ func (c *HTTP) isForgotten(ctx context.Context, m *Message, resp *http.Response,
 	r := &c.renewals
 	r.final400 = r.final400 || status == http.StatusBadRequest && r.unproven && c.session == session
 	final, other := status == http.StatusBadRequest && r.final400, c.session != session
-	sure := status == http.StatusNotFound && (r.n == 0 || time.Since(r.last) > steadySession)
+	sure := status == http.StatusNotFound && (r.number == 1 || time.Since(r.last) > steadySession)
 	c.mu.Unlock()
 	switch {
 	case final || other:
@@ -148,8 +145,7 @@ func (c *HTTP) makeSession(n *renewal, old string) {
 	r := &c.renewals
 	c.mu.Lock()
 	past := c.past.Clone()
-	voided := slices.Collect(maps.Keys(c.asked))
-	clear(c.asked)
+	voided := c.dropRequests()
 	c.session, c.posts = "", [2]http.Header{}
 	wait := time.Duration(0)
 	if time.Since(r.last) > steadySession {
@@ -161,12 +157,12 @@ func (c *HTTP) makeSession(n *renewal, old string) {
 	err := backoff.Sleep(ctx, wait)
 	var changed []string
 	if err == nil {
-		changed, err = past.Replay(ctx, &renewing{c: c, version: past.Version})
+		changed, err = past.Replay(ctx, renewing{c}, false)
 	}
 	c.mu.Lock()
 	r.last = time.Now()
 	if err == nil {
-		r.n++
+		r.number++
 		r.unproven = true
 	} else {
 		c.session, c.version = old, past.Version // so that the next request finds it forgotten
@@ -174,11 +170,11 @@ func (c *HTTP) makeSession(n *renewal, old string) {
 	c.posts = [2]http.Header{}
 	c.mu.Unlock()
 	if err == nil {
-		c.notice("the server had forgotten the session: it has a new one")
+		c.opt.notice("the server had forgotten the session: it has a new one")
 		c.listen()
 		c.to.announce(c.live, voided, changed)
-	} else if n.refused, _ = errors.AsType[*refusal](err); n.refused == nil {
-		n.refused = refuse(codeSessionGone, fmt.Errorf("%w: %w", ErrSessionGone, err))
+	} else {
+		n.refused = sessionRefusal(err)
 	}
 	c.mu.Lock()
 	r.running = nil
@@ -186,47 +182,33 @@ func (c *HTTP) makeSession(n *renewal, old string) {
 	close(n.done)
 }
 
-// renewing is the server that a new session is made with.
-type renewing struct {
-	c       *HTTP
-	version string // of the session before
-	asked   int
-}
-
-var _ Greeted = (*renewing)(nil)
+// renewing is the server with which HTTP makes a new session.
+type renewing struct{ *HTTP }
 
 // Ask implements Greeted.
-func (g *renewing) Ask(ctx context.Context, method string, params []byte) (*Message, error) {
-	g.asked++
-	m := NewRequest(StringID("pellucid-"+strconv.Itoa(g.asked)), method, params)
+func (c renewing) Ask(ctx context.Context, m *Message) (*Message, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	f := &flight{id: m.ID, method: method, cancel: cancel, own: make(chan *Message, 1)}
-	if !g.c.enlist(f) {
+	f := &flight{id: m.ID, method: m.Method, cancel: cancel, own: make(chan *Message, 1)}
+	if !c.enlist(f) {
 		return nil, errNotInitialized
 	}
-	defer g.c.strike(f)
-	r := g.c.exchange(ctx, f, m)
+	defer c.strike(f)
+	r := c.exchangeOnce(ctx, f, m)
 	select {
 	case a := <-f.own:
 		return a, nil
 	default:
 	}
 	if r == nil {
-		r = refuse(codeCut, errors.New("wire: no answer in the stream"))
+		r = refuse(codeCut, errNoAnswer)
 	}
 	return nil, r
 }
 
-// Initialized implements Greeted. A server may have learned another revision meanwhile.
-func (g *renewing) Initialized(ctx context.Context, version string, ready bool) error {
-	if version != g.version && !IsLegacy(version) {
-		return errNotInitialized
-	}
-	if !ready {
-		return nil
-	}
-	resp, r := g.c.send(ctx, NewRequest(ID{}, methodInitialized, nil))
+// Notify implements Greeted.
+func (c renewing) Notify(ctx context.Context, m *Message) error {
+	resp, r := c.send(ctx, m)
 	if r != nil {
 		return r
 	}
@@ -235,4 +217,12 @@ func (g *renewing) Initialized(ctx context.Context, version string, ready bool) 
 		return statusRefusal(resp)
 	}
 	return nil
+}
+
+// sessionRefusal returns the refusal for a session that could not be made anew.
+func sessionRefusal(err error) *refusal {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return r
+	}
+	return refuse(codeSessionGone, fmt.Errorf("%w: %w", ErrSessionGone, err))
 }
