@@ -49,8 +49,8 @@ func (c *HTTP) tell(m *Message) {
 		if resp.StatusCode/100 != 2 {
 			r = statusRefusal(resp)
 		}
-		if m.Method == methodInitialized && isGone(resp) { // else it is for the next request to find out
-			r = c.renew(c.live, sessionOf(resp))
+		if m.Method == methodInitialized && isGone(resp) { // else the next request finds it out
+			r = c.renewSession(c.live, sessionOf(resp))
 		}
 	}
 	if r != nil {
@@ -68,7 +68,7 @@ func (c *HTTP) tell(m *Message) {
 
 func (c *HTTP) send(ctx context.Context, m *Message) (*http.Response, *refusal) {
 	body := m.Append(make([]byte, 0, m.Len()))
-	return c.opt.patient(ctx, m.greets(), func() (*http.Response, error) {
+	return c.opt.roundTrip(ctx, m.isGreeting(), func() (*http.Response, error) {
 		return c.do(ctx, http.MethodPost, c.postHeader(m), body)
 	})
 }
@@ -91,12 +91,12 @@ func (c *HTTP) post(ctx context.Context, f *flight, m *Message) *refusal {
 		return r
 	}
 	failure, named := c.decodeFailure(f, resp)
-	if !c.isForgotten(ctx, m, resp, failure != nil && named) {
+	if !c.hasForgottenSession(ctx, m, resp, failure != nil && named) {
 		return c.handleResponse(ctx, f, m, resp, failure, false)
 	}
 	failure.Release()
 	resp.Body.Close()
-	if r := c.renew(ctx, sessionOf(resp)); r != nil {
+	if r := c.renewSession(ctx, sessionOf(resp)); r != nil {
 		return r
 	}
 	if m.Recheck {
@@ -115,7 +115,7 @@ func (c *HTTP) exchangeOnce(ctx context.Context, f *flight, m *Message) *refusal
 		return r
 	}
 	failure, _ := c.decodeFailure(f, resp)
-	return c.handleResponse(ctx, f, m, resp, failure, isGone(resp) && !c.isKnown(ctx))
+	return c.handleResponse(ctx, f, m, resp, failure, isGone(resp) && !c.knowsSession(ctx))
 }
 
 // handleResponse delivers the answer that a response holds. failure is the JSON-RPC error of a status

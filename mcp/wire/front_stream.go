@@ -130,7 +130,7 @@ func (st *stream) trim() {
 
 func (st *stream) overfull(most int) bool { return st.size > most || len(st.queue) > maxQueued }
 
-// giveBack accounts for n bytes less.
+// giveBack returns n bytes to the memory of the session.
 func (st *stream) giveBack(n int) {
 	st.size -= n
 	st.s.room.Give(int64(n))

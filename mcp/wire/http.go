@@ -39,7 +39,7 @@ type HTTPOptions struct {
 	Credentials Credentials
 	// TLS is the client's TLS configuration; nil = the system's roots.
 	TLS *tls.Config
-	// Room is memory for an answer, a part of the share of Principal; nil: answers are not counted.
+	// Room returns memory for an answer, a part of the share of Principal. If it is nil, answers are not counted.
 	Room      func(principal string) *intake.Room
 	Principal string
 	// Pool is shared with other Conns: one that NewPool made of the same options.
@@ -94,7 +94,7 @@ type HTTP struct {
 type flight struct {
 	id        ID
 	method    string
-	room      *intake.Room // of the request and its answer; nil: of neither yet
+	room      *intake.Room // of the request and its answer
 	cancel    context.CancelCauseFunc
 	answered  bool
 	cancelled bool          // by the other side: its answer is not missed
@@ -294,7 +294,7 @@ func (c *HTTP) postHeader(m *Message) http.Header {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	twice := 0
-	if m.repeatable() {
+	if m.isRepeatable() {
 		twice = 1
 	}
 	same := m.Method != methodInitialize && !validVersion(m.Route.Version) && !modern(c.version)

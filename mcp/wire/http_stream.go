@@ -140,8 +140,8 @@ func (c *HTTP) listenLoop(session string, number int, there chan<- struct{}) {
 		case resp != nil:
 			opened = true
 		case opened && status == http.StatusNotFound && session != "":
-			if c.hasSubscriptions() { // else it is for the next request to find out
-				_ = c.renew(c.live, session)
+			if c.hasSubscriptions() { // else the next request finds it out
+				_ = c.renewSession(c.live, session)
 			}
 			return
 		case status == 0 || status >= http.StatusInternalServerError:

@@ -115,7 +115,7 @@ func (lr *lineReader) fill() {
 	if len(lr.buf) == cap(lr.buf) {
 		held := lr.buf[lr.off:]
 		room := max(len(held)+readSize, min(2*len(held), lr.max+readSize))
-		if lr.full = lr.in.hold(room) != nil; lr.full {
+		if lr.full = lr.in.reserve(room) != nil; lr.full {
 			return
 		}
 		grown := reuse.Copy(held, room)
@@ -143,7 +143,7 @@ func (lr *lineReader) skip() error {
 	if lr.full {
 		v.Reason, lr.full = reasonNoRoom, false
 	}
-	lr.in.take().Leave()
+	lr.in.takeRoom().Leave()
 	mem, piece := lr.mem, lr.buf[lr.off:]
 	lr.read(nil)
 	for {

@@ -171,7 +171,7 @@ func TestPoolHasty(t *testing.T) {
 	send(t, c, request(1, "ping"))
 	receive(t, c).Release()
 	pool := c.(*pulled).Conn.(*HTTP).opt.Pool
-	for deadline := time.Now().Add(time.Minute); pool.hasty.Load() == 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); pool.noReuseUntil.Load() == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the end of the connection was not seen")
 		}

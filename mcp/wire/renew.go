@@ -25,7 +25,7 @@ type renewals struct {
 	final400 bool          // status 400 does not mean that a session is forgotten: a new one got it too
 }
 
-// renewal is the making of a new session, which all who need one wait for.
+// renewal makes a new session. All requests that need the session wait for it.
 type renewal struct {
 	done    chan struct{}
 	refused *refusal // set before done is closed
@@ -33,7 +33,7 @@ type renewal struct {
 
 const (
 	firstRenewWait = 100 * time.Millisecond
-	steadySession  = time.Minute // how long a session lives that was worth making
+	steadySession  = time.Minute // a session that lived so long is replaced without a pause
 	renewWait      = 30 * time.Second
 )
 
@@ -46,10 +46,10 @@ func isGone(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusNotFound && sessionOf(resp) != ""
 }
 
-// isForgotten reports whether the server has refused a request because it does not know the
-// session, so that the request was not carried out. Many servers say 400 in the place of 404, and
-// some say 404 of what a request asks for. named: the error bears the request's id.
-func (c *HTTP) isForgotten(ctx context.Context, m *Message, resp *http.Response, named bool) bool {
+// hasForgottenSession reports whether the server has refused a request because it does not know the
+// session, so that the request was not carried out. Many servers answer 400 instead of 404, and
+// some answer 404 for the object of the request. named means that the error bears the request's id.
+func (c *HTTP) hasForgottenSession(ctx context.Context, m *Message, resp *http.Response, named bool) bool {
 	session, status := sessionOf(resp), resp.StatusCode
 	if session == "" || status != http.StatusNotFound && status != http.StatusBadRequest {
 		return false
@@ -63,14 +63,14 @@ func (c *HTTP) isForgotten(ctx context.Context, m *Message, resp *http.Response,
 	switch {
 	case final || other:
 		return !final
-	case !named && (sure || status == http.StatusBadRequest && m.repeatable()):
+	case !named && (sure || status == http.StatusBadRequest && m.isRepeatable()):
 		return true
 	}
-	return !c.isKnown(ctx)
+	return !c.knowsSession(ctx)
 }
 
-// isKnown reports whether the server knows the session.
-func (c *HTTP) isKnown(ctx context.Context) bool {
+// knowsSession reports whether the server knows the session.
+func (c *HTTP) knowsSession(ctx context.Context) bool {
 	ping, refused := c.send(ctx, NewRequest(StringID("pellucid-ping"), methodPing, nil))
 	if refused != nil {
 		return true
@@ -79,9 +79,8 @@ func (c *HTTP) isKnown(ctx context.Context) bool {
 	return ping.StatusCode != http.StatusNotFound && ping.StatusCode != http.StatusBadRequest
 }
 
-// repeatable reports whether the server may get the message twice: it changes nothing, or
-// nothing more.
-func (m *Message) repeatable() bool {
+// isRepeatable reports whether the server may get the message twice without a further effect.
+func (m *Message) isRepeatable() bool {
 	switch m.Method {
 	case methodInitialize, methodInitialized, methodPing, methodSetLevel, methodSubscribe, methodUnsubscribe,
 		"server/discover", "resources/read", "prompts/get", "completion/complete", "tasks/get":
@@ -90,9 +89,8 @@ func (m *Message) repeatable() bool {
 	return strings.HasSuffix(m.Method, "/list")
 }
 
-// greets reports whether the message is of the handshake, or of the look at what the server
-// lists that follows.
-func (m *Message) greets() bool {
+// isGreeting reports whether the message belongs to the handshake or to the listing that follows it.
+func (m *Message) isGreeting() bool {
 	return m.Method == methodInitialize || m.Method == methodInitialized || m.Method == "server/discover" || strings.HasSuffix(m.Method, "/list")
 }
 
@@ -116,9 +114,9 @@ func (n *renewal) wait(ctx context.Context) *refusal {
 	}
 }
 
-// renew makes a new session in the place of old. Requests that find it forgotten at the same
-// time get the same new one.
-func (c *HTTP) renew(ctx context.Context, old string) *refusal {
+// renewSession makes a new session in the place of old. Requests that find old forgotten at the same
+// time share the new session.
+func (c *HTTP) renewSession(ctx context.Context, old string) *refusal {
 	c.mu.Lock()
 	n := c.renewals.running
 	switch {
@@ -138,7 +136,7 @@ func (c *HTTP) renew(ctx context.Context, old string) *refusal {
 	return n.wait(ctx)
 }
 
-// makeSession runs n: it leads the server to where it was in the session old.
+// makeSession runs n: it opens a session in the place of old and repeats the handshake in it.
 func (c *HTTP) makeSession(n *renewal, old string) {
 	ctx, stop := context.WithTimeout(c.live, renewWait)
 	defer stop()

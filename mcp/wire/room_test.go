@@ -38,12 +38,12 @@ func TestArrivalsHaveRoom(t *testing.T) {
 				if v := new(Violation); !errors.As(err, &v) || v.Reason != reasonNoRoom || v.ID != IntID(1) {
 					return nil, err
 				}
-				if line, _, next := lr.next(); string(line) != short || lr.in.take() != nil {
+				if line, _, next := lr.next(); string(line) != short || lr.in.takeRoom() != nil {
 					t.Errorf("behind the line: %s, %v", line, next)
 				}
 				return nil, intake.ErrFull
 			}
-			l.decode(line, owned, lr.in.take())
+			l.decode(line, owned, lr.in.takeRoom())
 			return (<-p.in).m, nil
 		},
 		"event": func() (*Message, error) {
@@ -62,13 +62,13 @@ func TestArrivalsHaveRoom(t *testing.T) {
 		},
 		"body": func() (*Message, error) {
 			in := arrival{newRoom: room, patience: time.Millisecond}
-			b, err := readWhole(bytes.NewReader([]byte(long)), -1, 4*size, in.hold)
+			b, err := readWhole(bytes.NewReader([]byte(long)), -1, 4*size, in.reserve)
 			if err != nil {
-				in.take().Leave()
+				in.takeRoom().Leave()
 				return nil, err
 			}
 			m, err := Decode(b.Bytes(), defaultLimits)
-			m.buf, m.room = b, in.take()
+			m.buf, m.room = b, in.takeRoom()
 			return m, err
 		},
 	} {

@@ -18,9 +18,9 @@ import (
 // posted to. That URL has to be of the same origin: it gets the credentials.
 //
 // The stream is opened for the first message. A request that cannot be delivered is
-// answered by a Message with Local set; the Conn goes on. So it does when the stream ends,
-// which this transport cannot resume: what was under way gets no answer, and the next request
-// opens another stream, in whose session the handshake is repeated, see [Message.Recheck].
+// answered by a Message with Local set; the Conn goes on. This transport cannot resume a stream
+// that has ended: requests under way are refused. The next request opens another stream and
+// repeats the handshake on it, see [Message.Recheck].
 type SSE struct {
 	httpConn
 	client *http.Client
@@ -29,7 +29,7 @@ type SSE struct {
 	// httpConn.mu guards the rest.
 	postURL string                     // the endpoint of the open stream; empty while none is open
 	posts   map[ID]*context.CancelFunc // of requests whose POST has no end yet
-	waiting map[ID]chan *Message       // requests without an answer, which goes to the Receiver unless there is a channel
+	waiting map[ID]chan *Message       // requests without an answer; the Receiver gets the answer where the channel is nil
 	streams int                        // number of streams that were opened
 	drop    context.CancelFunc         // ends the last of them
 }
@@ -70,12 +70,16 @@ func (c *SSE) Write(ctx context.Context, m *Message) error {
 	case <-c.live.Done():
 		return ErrClosed
 	}
-	under, stream, end := c.enlist(m) // now: it may be cancelled at once
-	started := under != nil && c.begin(func() {
+	p := c.enlist(m) // now: it may be cancelled at once
+	if p == nil {
+		<-c.room
+		return nil
+	}
+	started := c.begin(func() {
 		defer func() { <-c.room; close(done) }()
-		used, r := c.send(under, m, stream)
-		cancelled := under.Err() != nil
-		end()
+		used, r := c.send(p.ctx, m, p.stream)
+		cancelled := p.ctx.Err() != nil
+		p.end()
 		if r == nil && c.hasEnded(used) {
 			r = refuse(codeCut, errStreamEnded)
 		}
@@ -87,12 +91,8 @@ func (c *SSE) Write(ctx context.Context, m *Message) error {
 			c.opt.notice("a message was not delivered: %v", r.cause)
 		}
 	})
-	switch {
-	case under == nil: // what it is about is no more
-		<-c.room
-		return nil
-	case !started:
-		end()
+	if !started {
+		p.end()
 		<-c.room
 		return ErrClosed
 	}
@@ -102,24 +102,28 @@ func (c *SSE) Write(ctx context.Context, m *Message) error {
 	return acknowledged(ctx, c.live, done, c.opt.ackWait, func() { c.opt.notice("the server takes long to accept a notification") })
 }
 
-// enlist returns the context of m's POST, which ends with what m asks for, and the number of
-// the stream that m was written for. The context is nil for a message that only the session
-// of a stream that has ended knows the meaning of.
-func (c *SSE) enlist(m *Message) (ctx context.Context, stream int, end func()) {
+// outgoing is a message on its way to the server.
+type outgoing struct {
+	ctx    context.Context // of the POST; a cancellation of the request ends it
+	end    func()
+	stream int // number of the stream for which the message was written
+}
+
+// enlist registers a message. It returns nil for an answer or notification that belongs to the
+// session of a stream that has ended.
+func (c *SSE) enlist(m *Message) *outgoing {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.noteSent(m) {
-		return nil, 0, nil
-	}
-	if m.Kind != Request && c.postURL == "" && c.streams > 0 {
-		return nil, 0, nil
+	if !c.noteSent(m) || m.Kind != Request && c.postURL == "" && c.streams > 0 {
+		return nil
 	}
 	ctx, cancel := context.WithCancel(c.live)
+	p := &outgoing{ctx, cancel, c.streams}
 	if m.Kind != Request {
-		return ctx, c.streams, cancel
+		return p
 	}
 	c.posts[m.ID], c.waiting[m.ID] = &cancel, nil
-	return ctx, c.streams, func() {
+	p.end = func() {
 		cancel()
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -127,9 +131,10 @@ func (c *SSE) enlist(m *Message) (ctx context.Context, stream int, end func()) {
 			delete(c.posts, m.ID)
 		}
 	}
+	return p
 }
 
-// claimAnswer reports whether the request of that id had no answer yet, and now has one.
+// claimAnswer reports whether the request with that id waits for its answer, which the caller has to deliver.
 func (c *SSE) claimAnswer(id ID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,8 +143,8 @@ func (c *SSE) claimAnswer(id ID) bool {
 	return waits
 }
 
-// endPost ends the POST of a request that is answered or cancelled, after a while: else
-// a server that never ends one would have all room in the end.
+// endPost ends the POST of a request that is answered or cancelled: a server that never ends a
+// POST must not use up all tokens.
 func (c *SSE) endPost(id ID, after time.Duration) {
 	c.mu.Lock()
 	cancel := c.posts[id]
@@ -153,8 +158,8 @@ func (c *SSE) endPost(id ID, after time.Duration) {
 	}
 }
 
-// send posts m, which was written for that stream, and opens one if none is open. It returns
-// which stream has m's answer.
+// send posts m, which was written for that stream. It opens a stream if none is open, and returns
+// the number of the stream on which the server answers.
 func (c *SSE) send(ctx context.Context, m *Message, stream int) (int, *refusal) {
 	for again := false; ; again = true {
 		to, now, r := c.openEndpoint(ctx)
@@ -165,23 +170,23 @@ func (c *SSE) send(ctx context.Context, m *Message, stream int) (int, *refusal) 
 			return now, refuse(codeSessionGone, ErrRenewed)
 		}
 		status, r := c.post(ctx, to, m)
-		forgotten := status == http.StatusNotFound || status == http.StatusBadRequest && m.repeatable()
+		forgotten := status == http.StatusNotFound || status == http.StatusBadRequest && m.isRepeatable()
 		if !forgotten || again || m.Kind != Request || !c.abandonStream(now) {
 			return now, r
 		}
 	}
 }
 
-// post posts m.
+// post makes the POST for m.
 func (c *SSE) post(ctx context.Context, to string, m *Message) (status int, r *refusal) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	resp, r := c.opt.patient(ctx, m.greets(), func() (*http.Response, error) {
+	resp, r := c.opt.roundTrip(ctx, m.isGreeting(), func() (*http.Response, error) {
 		req, err := c.request(ctx, http.MethodPost, to, bytes.NewReader(m.Append(nil)))
 		if err != nil {
 			return nil, err
 		}
-		if m.repeatable() {
+		if m.isRepeatable() {
 			req.Header["X-Idempotency-Key"] = []string{} // as in HTTP.postHeader
 		}
 		req.Header.Set("Content-Type", "application/json")
@@ -194,7 +199,7 @@ func (c *SSE) post(ctx context.Context, to string, m *Message) (status int, r *r
 	if resp.StatusCode/100 != 2 {
 		return resp.StatusCode, statusRefusal(resp)
 	}
-	time.AfterFunc(lingerWait, stop) // what stands there means nothing
+	time.AfterFunc(lingerWait, stop) // the body means nothing
 	io.CopyN(io.Discard, resp.Body, 4<<10)
 	return resp.StatusCode, nil
 }
@@ -250,7 +255,8 @@ func (c *SSE) receive(m *Message) {
 	}
 }
 
-// abandonStream ends the stream with that number, if the handshake was done in it: false if not.
+// abandonStream ends the stream with that number if the handshake can be repeated on another one, and
+// reports whether it can.
 func (c *SSE) abandonStream(stream int) bool {
 	c.mu.Lock()
 	drop, there := c.drop, c.streams == stream && c.postURL != ""
@@ -263,7 +269,7 @@ func (c *SSE) abandonStream(stream int) bool {
 	return can
 }
 
-// endStream answers everything that the server behind a stream that has ended never will.
+// endStream answers the requests of a stream that has ended.
 func (c *SSE) endStream(stream int, r *refusal) {
 	c.mu.Lock()
 	if c.streams != stream || c.postURL == "" || c.closed {
@@ -277,7 +283,7 @@ func (c *SSE) endStream(stream int, r *refusal) {
 		switch {
 		case own != nil:
 			close(own)
-		case c.posts[id] != nil: // Write tells, when its POST has ended
+		case c.posts[id] != nil: // Write answers it when its POST has ended
 			continue
 		default:
 			lost = append(lost, id)

@@ -13,7 +13,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// openEndpoint is where messages go, and the number of the stream.
+// openEndpoint returns the URL for messages and the number of the stream, which it opens if none is open.
 func (c *SSE) openEndpoint(ctx context.Context) (string, int, *refusal) {
 	select {
 	case <-c.opener:
@@ -67,7 +67,7 @@ func (c *SSE) openStream() (string, *refusal) {
 	return to, nil
 }
 
-// repeatHandshake brings the server behind a new stream to where it was.
+// repeatHandshake repeats the handshake on a new stream.
 func (c *SSE) repeatHandshake(to string, past *Handshake) *refusal {
 	ctx, stop := context.WithTimeout(c.live, renewWait)
 	defer stop()
@@ -119,8 +119,9 @@ func (c greeting) Notify(ctx context.Context, m *Message) error {
 	return nil
 }
 
+// requestStream requests the stream and checks the header of the response.
 func (c *SSE) requestStream(ctx context.Context) (*eventReader, io.Closer, *refusal) {
-	resp, r := c.opt.patient(ctx, true, func() (*http.Response, error) {
+	resp, r := c.opt.roundTrip(ctx, true, func() (*http.Response, error) {
 		req, err := c.request(ctx, http.MethodGet, c.url.String(), nil)
 		if err != nil {
 			return nil, err
@@ -159,7 +160,7 @@ func (c *SSE) readEndpoint(er *eventReader) (string, *refusal) {
 	}
 	defer er.own(ev).Release()
 	if ev.Name != "endpoint" {
-		return "", refuse(codeBadAnswer, errors.New("wire: the first event names no endpoint"))
+		return "", refuse(codeBadAnswer, errors.New("wire: the first event does not name the endpoint"))
 	}
 	to, err := c.url.Parse(string(ev.Data))
 	if err != nil || to.Scheme != c.url.Scheme || to.Host != c.url.Host || to.User != nil {
