@@ -19,7 +19,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
-// TestShare: one hoarder has half, two have a third each, whoever comes finds something,
+// TestShare: one caller has half, two have a third each, a new caller finds something,
 // and what was given back is there again.
 func TestShare(t *testing.T) {
 	s := NewBudget(96)
@@ -46,15 +46,15 @@ func TestShare(t *testing.T) {
 	}
 	s.Give("b", 48)
 	if n := grab(""); n != 96 || s.Take("", 1) != ErrFull {
-		t.Errorf("nobody in particular has %d", n)
+		t.Errorf("the caller without a name has %d", n)
 	}
 	s.Give("", 96)
-	if s.used != 0 || len(s.by) != 0 {
+	if s.used != 0 || len(s.taken) != 0 {
 		t.Errorf("%+v", s)
 	}
 }
 
-// TestShareOdd: what is left is never less than what somebody has.
+// TestShareOdd: what is left is never less than what one caller has.
 func TestShareOdd(t *testing.T) {
 	for _, total := range []int64{1, 3, 97} {
 		s, n := NewBudget(total), int64(0)
