@@ -103,7 +103,7 @@ func (d *dialect) wraps(v *node, binary string) []string {
 	if !program.is('"') || !ok {
 		return nil
 	}
-	return build.Wraps(append([]string{program.str()}, words...), binary)
+	return build.WrapWords(append([]string{program.str()}, words...), binary)
 }
 
 // front is the arguments of an entry that are wrap's own.

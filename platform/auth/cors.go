@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// What a page of another origin may send and read. No cookie goes with its requests:
+// A page of another origin may send and read this. Its requests carry no cookie:
 // Access-Control-Allow-Credentials is never sent.
 const (
 	pageMethods = "GET, POST, DELETE"
@@ -47,8 +47,8 @@ func (l *local) answeredPreflight(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// allowedHeaders are the headers that a page may send: those of MCP, and the others that
-// it asks for. A page of a configured origin could send them from a program as well.
+// allowedHeaders returns the headers that a page may send: those of MCP, and the others that
+// it asks for. A program could send them as well.
 func allowedHeaders(asked string) string {
 	allowed := pageSends
 	if len(asked) > maxPageSends {
