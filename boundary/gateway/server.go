@@ -187,7 +187,7 @@ func (r *relay) canAsk(m *wire.Message) bool {
 	if k := r.related(m); k != nil && r.modern.Load() {
 		able = &k.can
 	}
-	return able == nil || able.Can(m.Method, m.Params)
+	return able == nil || able.Accepts(m.Method, m.Params)
 }
 
 // isQuestion reports whether a client that is asked this has to have declared a capability.
