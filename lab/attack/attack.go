@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package attack measures what attackers do to the calls of an honest principal, and to the memory of the process.
+// Package attack measures how attackers affect the calls of an honest principal and the memory of the process.
 //
 // It starts pellucid up with a budget of memory, and servers of its own behind it. An honest principal calls a tool
-// without pause: first alone, then beside an attack. The attackers are another process of the lowest priority, as
-// their work is done on machines of theirs.
+// 40 times a second: first alone, then beside an attack. The attackers are another process of the lowest priority,
+// since real attackers work on other machines.
 package attack
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// Options say what [Run] does. Self and Pellucid have to be set.
+// Options configure [Run]. Self and Pellucid have to be set.
 type Options struct {
 	Self     []string      // starts this program, before the arguments that lead to [Play]
 	Pellucid string        // the program to attack
@@ -37,21 +37,21 @@ type Options struct {
 	Progress func(string)  // may be nil
 }
 
-// What is wanted.
+// An attack should not exceed these.
 const (
 	mostRatio   = 2.0  // of the median time of an honest call
 	mostMemory  = 1.5  // of the budget
 	leastServed = 0.99 // of honest calls
 )
 
-// A Report is what [Run] has found.
+// A Report is the result of [Run].
 type Report struct {
 	CPUs    int      `json:"cpus"`
 	Budget  int64    `json:"budget"` // bytes
 	Attacks []Figure `json:"attacks"`
 }
 
-// A Figure is what one attack has done.
+// A Figure is the result of one attack.
 type Figure struct {
 	Name   string  `json:"name"`
 	Quiet  Calls   `json:"quiet"`
@@ -59,8 +59,8 @@ type Figure struct {
 	Ratio  float64 `json:"ratio"`    // of the medians
 	Peak   int64   `json:"peak_rss"` // bytes
 	Memory float64 `json:"memory"`   // Peak by the budget
-	Sent   string  `json:"sent"`     // by the attackers, with what they were answered
-	Missed string  `json:"missed"`   // what was wanted and is not so
+	Sent   string  `json:"sent"`     // number of answers to the attackers, by status
+	Missed string  `json:"missed"`   // the bounds that were exceeded
 }
 
 // Calls are the honest ones of one run.
@@ -72,7 +72,7 @@ type Calls struct {
 	Failed string  `json:"failed,omitempty"` // why the last one failed
 }
 
-// Missed is how many attacks did more than is wanted.
+// Missed returns the number of attacks that exceeded a bound.
 func (r *Report) Missed() (n int) {
 	for _, f := range r.Attacks {
 		if f.Missed != "" {

@@ -24,7 +24,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
-// walkCmd counts how much of the program takes part in one call.
+// walkCmd counts the statements that one call executes.
 type walkCmd struct {
 	Root  string `default:".." placeholder:"DIR" help:"Root of the repository (default ${default})."`
 	Calls int    `default:"64" placeholder:"N" help:"Calls that are counted (default ${default})."`
@@ -34,11 +34,11 @@ type walkCmd struct {
 
 func (walkCmd) Help() string {
 	return `Builds pellucid with a counter in each block of statements, and makes calls through wrap, to a program, and
-through up, to a URL, of one tool whose result has a hidden character and a control token. Nothing is configured. What
-is counted are the blocks that ran once a call and more often than in the same session without calls.`
+through up, to a URL, of one tool whose result has a hidden character and a control token. Nothing is configured. Counts
+the blocks that ran once a call and more often than in the same session without calls.`
 }
 
-// A walked is what one call executes.
+// A walked is the number of statements that one call executes.
 type walked struct {
 	Way        string `json:"way"`
 	Statements int    `json:"statements"`
@@ -89,7 +89,7 @@ func (c *walkCmd) Run(e *env) error {
 
 type walk struct{ dir, program, root string }
 
-// counters makes calls one way, and returns what each block counted by its place.
+// counters makes calls one way, and returns the blocks by their place.
 func (w *walk) counters(name string, calls int, run func(calls int, to string) error) (map[place]cover.ProfileBlock, error) {
 	to := filepath.Join(w.dir, fmt.Sprint(name, calls))
 	if err := os.Mkdir(to, 0o700); err != nil {
