@@ -33,7 +33,7 @@ func (c *HTTP) fly(ctx context.Context, f *flight, m *Message) {
 	if r == nil {
 		r = refuse(codeCut, errNoAnswer)
 	}
-	if r.cause != ErrRenewed { // which the notice of the new session has told
+	if r.cause != ErrRenewed { // the notice of the new session has reported it
 		c.opt.notice("a request got no answer: %v", r.cause)
 	}
 	c.to.message(r.local(f.id))

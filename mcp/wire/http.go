@@ -72,9 +72,9 @@ const (
 // sent the modern way. The older HTTP+SSE transport is not spoken.
 //
 // A request that gets no acceptable answer is answered by a Message with
-// Local set; the Conn goes on. Where the server has forgotten the session, the Conn makes
-// a new one, says so by notifications that every list may have changed, and sends the
-// request again: see [Message.Recheck].
+// Local set; the Conn goes on. If the server has forgotten the session, the Conn makes
+// a new one, sends notifications that every list may have changed, and repeats the
+// request: see [Message.Recheck].
 //
 // Each request has a goroutine, which reads its answer and calls the Receiver; so has the stream
 // on which a legacy server speaks first. Between messages there is no other.
@@ -86,7 +86,7 @@ type HTTP struct {
 	flights  map[ID]*flight
 	session  string
 	version  string         // negotiated by initialize
-	posts    [2]http.Header // of what a legacy session posts, the second may be sent twice; shared, never changed
+	posts    [2]http.Header // of POSTs of a legacy session, the second for repeatable messages; shared, never changed
 	renewals renewals
 }
 

@@ -125,7 +125,7 @@ func (c *HTTP) listen() {
 	}
 }
 
-// listenLoop listens as long as the session is there; there is closed once the server has answered.
+// listenLoop listens until the session ends. It closes there once the server has answered.
 func (c *HTTP) listenLoop(session string, number int, there chan<- struct{}) {
 	answered := sync.OnceFunc(func() { close(there) })
 	defer answered()

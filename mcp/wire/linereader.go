@@ -25,7 +25,7 @@ type lineReader struct {
 	idle    int // reads in a row that brought nothing
 
 	in   arrival
-	full bool // there is no memory for the line
+	full bool // the memory for the line is used up
 }
 
 // next returns the next line that is not empty, without its end, and the

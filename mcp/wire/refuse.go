@@ -156,7 +156,7 @@ func (t *redirecting) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp, err := t.next.RoundTrip(req)
 		if known && err == nil && resp.StatusCode == http.StatusNotFound {
 			t.mu.Lock()
-			t.from = nil // the next request begins where the operator has said
+			t.from = nil // the next request uses the configured URL
 			t.mu.Unlock()
 		}
 		if err != nil || resp.StatusCode != http.StatusTemporaryRedirect && resp.StatusCode != http.StatusPermanentRedirect {

@@ -14,8 +14,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
-// TestHTTPRedirects: what keeps method and body is followed within the origin, a few times; else
-// the operator reads where the server is.
+// TestHTTPRedirects: a redirect that keeps method and body is followed within the origin, a few times; the
+// log names the target of others.
 func TestHTTPRedirects(t *testing.T) {
 	t.Parallel()
 	var stolen atomic.Int64
@@ -87,7 +87,7 @@ func TestHTTPRedirects(t *testing.T) {
 	})
 }
 
-// TestHTTPAsksToWait: what a server says of its load is told, and heeded in the handshake.
+// TestHTTPAsksToWait: the client learns when a server asks to retry later, and the handshake waits.
 func TestHTTPAsksToWait(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

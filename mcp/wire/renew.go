@@ -39,7 +39,7 @@ const (
 
 func sessionOf(resp *http.Response) string { return resp.Request.Header.Get(headerSession) }
 
-// isGone reports whether the server says that it does not know the session.
+// isGone reports whether the server answers that it does not know the session.
 //
 // spec: MCP 2025-03-26, transports/session-management
 func isGone(resp *http.Response) bool {

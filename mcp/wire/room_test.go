@@ -17,8 +17,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
-// TestArrivalsHaveRoom: what a server sends is counted while it comes, by each transport, until its message is
-// released; a message for which there is no memory is refused, and what follows it is read.
+// TestArrivalsHaveRoom: each transport counts the memory of a message from its arrival until its release. A
+// message that exceeds the memory is refused, and the next one is read.
 func TestArrivalsHaveRoom(t *testing.T) {
 	t.Parallel()
 	const size = 1 << 20
@@ -96,8 +96,8 @@ func TestArrivalsHaveRoom(t *testing.T) {
 	}
 }
 
-// TestAnswerSharesRoom: the answer to a request is counted with the request, so that a large one may have all that
-// there is, and both are given back.
+// TestAnswerSharesRoom: the answer to a request is counted together with the request, so that a large one may have
+// the whole budget, and both are given back.
 func TestAnswerSharesRoom(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -46,7 +46,7 @@ func (es *eventReader) append(b, more []byte) []byte {
 	return buf.Bytes()
 }
 
-// heldReader reads on where there is memory for what has come of an event.
+// heldReader reserves memory for the event that arrives before it reads on.
 type heldReader struct {
 	io.Reader
 	es *eventReader

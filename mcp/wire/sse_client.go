@@ -60,7 +60,7 @@ func NewSSE(rawURL string, opt HTTPOptions) (*SSE, error) {
 // Write posts a message. For a request it returns at once; for anything else it
 // waits a little until the upstream has it.
 func (c *SSE) Write(ctx context.Context, m *Message) error {
-	c.endPost(m.Route.Cancels, 0) // before there has to be room
+	c.endPost(m.Route.Cancels, 0) // before a token is needed
 	c.claimAnswer(m.Route.Cancels)
 	done := make(chan struct{})
 	select {

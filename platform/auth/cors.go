@@ -20,13 +20,13 @@ const (
 )
 
 // answeredPreflight lets a page of one of the origins read the answer to r, and answers r itself
-// where a browser only asks what the page may send.
+// if it is a preflight request of a browser.
 func (l *local) answeredPreflight(w http.ResponseWriter, r *http.Request) bool {
 	if len(l.origins) == 0 {
 		return false
 	}
 	h := w.Header()
-	h.Add("Vary", "Origin") // also where the request has none: a cache may keep the answer for a page
+	h.Add("Vary", "Origin") // also without an Origin: a cache may keep the answer for a page
 	values := r.Header["Origin"]
 	if len(values) == 0 {
 		return false

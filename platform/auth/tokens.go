@@ -173,8 +173,8 @@ type entry struct {
 	expires   time.Time // zero: never
 }
 
-// Authenticate looks the digest of the token up. How long that takes says nothing about a token: its digest
-// cannot be chosen.
+// Authenticate looks up the digest of the token. The time that it takes reveals nothing about a token, since
+// a caller cannot choose a digest.
 func (t *tokens) Authenticate(r *http.Request) (Principal, error) {
 	token, err := bearer(r)
 	if err != nil {

@@ -20,8 +20,8 @@ var (
 	ErrGreedy = fmt.Errorf("%w: this caller has used up its share", ErrFull)
 )
 
-// BodyCost is what a byte of a request's body may cost: the body as it comes in pieces and whole, what is
-// parsed of it, and what the collector has not found yet.
+// BodyCost is the memory that is counted for a byte of a request's body: its pieces, the whole body, its parsed
+// values, and garbage that was not collected yet.
 const BodyCost = 4
 
 // leastReserved is the size from which on a Budget keeps its last eighth for callers that have little: a
@@ -77,12 +77,12 @@ func (b *Budget) takeLocked(who string, n, own int64) error {
 		return nil
 	}
 	left, has := b.total-b.used-n, b.taken[who]
-	little := has // what counts of the caller against the reserve
+	counted := has // against the limit for short messages
 	if who == "" {
-		little = own
+		counted = own
 	}
 	switch {
-	case left < 0, b.total >= leastReserved && left < b.total/8 && little+n > b.total/256 && b.used > own:
+	case left < 0, b.total >= leastReserved && left < b.total/8 && counted+n > b.total/256 && b.used > own:
 		return ErrFull
 	case who != "" && has > own && has+n > left:
 		return ErrGreedy
@@ -267,7 +267,7 @@ func (r *Room) Scarce() bool {
 	return r.budget.used > r.budget.total/2
 }
 
-// Leave gives back what the Room has.
+// Leave empties the Room.
 func (r *Room) Leave() {
 	if r != nil {
 		r.giveAll()
