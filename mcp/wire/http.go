@@ -161,12 +161,8 @@ func (c *HTTP) Write(ctx context.Context, m *Message) error {
 
 // launch sends a request in a goroutine of its own, which reads the answer.
 func (c *HTTP) launch(ctx context.Context, m *Message) error {
-	select {
-	case c.room <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-c.live.Done():
-		return ErrClosed
+	if err := c.acquire(ctx); err != nil {
+		return err
 	}
 	fctx, cancel := context.WithCancelCause(c.live)
 	f := &flight{id: m.ID, method: m.Method, room: m.room, cancel: cancel}

@@ -44,6 +44,18 @@ func (c *httpConn) begin(f func()) bool {
 	return !c.closed
 }
 
+// acquire waits for a token of room.
+func (c *httpConn) acquire(ctx context.Context) error {
+	select {
+	case c.room <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.live.Done():
+		return ErrClosed
+	}
+	return nil
+}
+
 // close ends all work, calls last, and then has Ended called.
 func (c *httpConn) close(last func()) {
 	c.mu.Lock()

@@ -63,12 +63,8 @@ func (c *SSE) Write(ctx context.Context, m *Message) error {
 	c.endPost(m.Route.Cancels, 0) // before a token is needed
 	c.claimAnswer(m.Route.Cancels)
 	done := make(chan struct{})
-	select {
-	case c.room <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-c.live.Done():
-		return ErrClosed
+	if err := c.acquire(ctx); err != nil {
+		return err
 	}
 	p := c.enlist(m) // now: it may be cancelled at once
 	if p == nil {
