@@ -29,7 +29,7 @@ var placeWait = 5 * time.Second
 func (c *Console) serve(w http.ResponseWriter, q *request, r route) {
 	leave, wait := c.people(q.who.ID)
 	if leave == nil {
-		auth.ComeAgain(w, wait)
+		auth.SetRetryAfter(w, wait)
 		tooQuick().write(c, w, q)
 		return
 	}

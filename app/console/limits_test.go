@@ -69,7 +69,7 @@ func TestPeopleAreLimited(t *testing.T) {
 	t.Parallel()
 	g := newTest(t)
 	var err error
-	if g.people, err = (auth.Limits{Rate: 1e-9, Burst: 3, Concurrent: 2}).ByName(); err != nil {
+	if g.people, err = (auth.Limits{Rate: 1e-9, Burst: 3, Concurrent: 2}).LimitNames(); err != nil {
 		t.Fatal(err)
 	}
 	var got []int

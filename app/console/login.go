@@ -83,7 +83,7 @@ func (c *Console) openDoor() (err error) {
 	if c.visitors, err = auth.NewLimit(auth.Limits{Proxies: c.opt.Proxies, Refuse: refuse(tooQuick())}); err != nil {
 		return err
 	}
-	c.people, err = pageLimits.ByName()
+	c.people, err = pageLimits.LimitNames()
 	return err
 }
 

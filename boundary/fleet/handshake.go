@@ -5,33 +5,21 @@ package fleet
 import (
 	"context"
 	"errors"
-	"strconv"
 
-	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 )
 
 // Ask implements wire.Greeted.
-func (c *life) Ask(ctx context.Context, method string, params []byte) (*wire.Message, error) {
-	c.handshakeRequests++
-	id := wire.StringID("pellucid-" + strconv.Itoa(c.handshakeRequests))
-	if err := c.conn.Write(ctx, wire.NewRequest(id, method, params)); err != nil {
+func (c *life) Ask(ctx context.Context, m *wire.Message) (*wire.Message, error) {
+	id := m.ID
+	if err := c.conn.Write(ctx, m); err != nil {
 		return nil, err
 	}
 	return c.answer(ctx, id)
 }
 
-// Initialized implements wire.Greeted. The revision must be that of the process before.
-func (c *life) Initialized(ctx context.Context, version string, ready bool) error {
-	if version != c.previousVersion {
-		return errChangedVersion
-	}
-	wire.AllowBatches(c.conn, wire.HasBatches(version))
-	if !ready {
-		return nil
-	}
-	return c.conn.Write(ctx, wire.NewRequest(wire.ID{}, mcpmsg.Initialized, nil))
-}
+// Notify implements wire.Greeted.
+func (c *life) Notify(ctx context.Context, m *wire.Message) error { return c.conn.Write(ctx, m) }
 
 // answer waits until id is answered. Whatever else a process says before it
 // has been greeted goes nowhere.

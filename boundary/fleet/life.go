@@ -21,12 +21,10 @@ type life struct {
 
 	// Of one that takes another's place: what comes waits until the handshake is replayed, and
 	// the other side is told. nil: it is the first.
-	answers           chan arrival // to the handshake
-	previousVersion   string
-	handshakeRequests int
-	done              chan struct{} // closed when it may pass, or the handshake has failed
-	dead              chan struct{} // closed by Ended
-	failed            error         // why it has failed; read once done is closed
+	answers chan arrival  // to the handshake
+	done    chan struct{} // closed when it may pass, or the handshake has failed
+	dead    chan struct{} // closed by Ended
+	failed  error         // why it has failed; read once done is closed
 
 	live, ended bool // guarded by l.mu
 }
@@ -56,8 +54,8 @@ func (c *life) begin() {
 	case past.Version != "":
 		ctx, stop := context.WithTimeout(l.ctx, handshakeWait)
 		defer stop()
-		c.previousVersion = past.Version
-		if changed, c.failed = past.Replay(ctx, c); c.failed != nil {
+		wire.AllowBatches(c.conn, wire.HasBatches(past.Version))
+		if changed, c.failed = past.Replay(ctx, c, true); c.failed != nil {
 			c.conn.Close()
 			return
 		}

@@ -139,8 +139,6 @@ func (l *link) finish() {
 	l.up.f.work.Done()
 }
 
-var errChangedVersion = errors.New("fleet: the server speaks another revision than before")
-
 // connect makes a connection.
 func (l *link) connect() {
 	l.mu.Lock()
@@ -162,7 +160,7 @@ func (l *link) connect() {
 // ended says what comes after a connection that has ended, or could not be made.
 func (l *link) ended(began time.Time, err error) {
 	l.lose(err)
-	if l.ctx.Err() != nil || errors.Is(err, errChangedVersion) {
+	if l.ctx.Err() != nil || errors.Is(err, wire.ErrChangedVersion) {
 		l.finish()
 		return
 	}

@@ -352,7 +352,7 @@ func (in *inspector) checkInputRequests(v strictjson.Value, can *mcpmsg.Abilitie
 		switch method := request.Get("method").Text(); {
 		case !in.cfg.passages.Method(method):
 			return finding.Denied
-		case can != nil && isQuestion(method) && !can.Can(method, request.Get("params")):
+		case can != nil && isQuestion(method) && !can.Accepts(method, request.Get("params")):
 			in.cfg.Log.Warn("server asks in a result for what the client has not declared as a capability", "method", method)
 			return finding.Denied
 		case method == mcpmsg.Elicit, method == mcpmsg.ListRoots:

@@ -83,7 +83,7 @@ func (i *Inspector) inspect(ctx context.Context, s *solo, r ToolResult) ([]byte,
 		return s.refuse(r.Tool, finding.Violation)
 	}
 	p := passage{
-		msg:    (&wire.Message{Kind: wire.Response, ID: wire.IntID(0), Result: s.doc.Root()}).In(r.Room),
+		msg:    (&wire.Message{Kind: wire.Response, ID: wire.IntID(0), Result: s.doc.Root()}).WithRoom(r.Room),
 		method: mcpmsg.CallTool, id: wire.IntID(0), tool: labelOr(r.Tool, unknownTool), name: r.Tool, ctx: ctx,
 	}
 	if r.Schema != nil {

@@ -187,7 +187,7 @@ func (r *relay) canAsk(m *wire.Message) bool {
 	if k := r.related(m); k != nil && r.clientModern.Load() {
 		able = &k.abilities
 	}
-	return able == nil || able.Can(m.Method, m.Params)
+	return able == nil || able.Accepts(m.Method, m.Params)
 }
 
 // isQuestion reports whether only a client that has declared a capability may be asked this.

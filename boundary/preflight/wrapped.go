@@ -39,7 +39,7 @@ func (f *Finder) unwrapped(v strictjson.Value) (*Wrapped, []byte, error) {
 	for a := range from.Get("args").Elements() {
 		command = append(command, a.Text())
 	}
-	words := build.Wraps(command, "")
+	words := build.WrapWords(command, "")
 	if words == nil {
 		return nil, nil, nil
 	}

@@ -103,7 +103,7 @@ func (d *dialect) wrapWords(v *node, binary string) []string {
 	if !program.is('"') || !ok {
 		return nil
 	}
-	return build.Wraps(append([]string{program.str()}, words...), binary)
+	return build.WrapWords(append([]string{program.str()}, words...), binary)
 }
 
 // wrapFlags returns the arguments of an entry that are flags of wrap.

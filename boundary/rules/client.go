@@ -90,7 +90,7 @@ func readEntry(v strictjson.Value) (*clientEntry, error) {
 		r.fail("its entry has a command and a URL")
 	case len(e.command) == 0 && e.url == "":
 		r.fail("its entry has neither a command nor a URL")
-	case build.Wraps(e.command, "") != nil: // its results would come framed twice
+	case build.WrapWords(e.command, "") != nil: // its results would come framed twice
 		r.fail("its entry runs behind pellucid wrap already: undo that with pellucid protect --undo")
 	}
 	return e, r.err

@@ -91,7 +91,7 @@ func Compose(p *Profile, topic string, now time.Time, votes []Vote) (Result, Exp
 	e.MinValidators = c.minValidators()
 	e.Votes = c.entries(votes)
 	e.Tallies, e.Total = tally(e.Votes)
-	e.Affirming = affirming(e.Tallies)
+	e.Affirming = joinAffirming(e.Tallies)
 	return c.verdict(&e), e
 }
 
@@ -223,9 +223,9 @@ func tally(entries []Entry) ([]Tally, Weight) {
 	return tallies, total
 }
 
-// affirming is VERIFIED and SUPPORTED as one side: who says the one does not contradict who says the other, and both
-// say at least SUPPORTED. It is nil where one of them has no weight.
-func affirming(tallies []Tally) *Tally {
+// joinAffirming returns VERIFIED and SUPPORTED as one side: the two verdicts do not contradict each other, and both
+// mean at least SUPPORTED. It returns nil unless both have weight.
+func joinAffirming(tallies []Tally) *Tally {
 	out, n := Tally{Verdict: attest.Supported}, 0
 	for _, t := range tallies {
 		if isAffirming(t) {
@@ -238,8 +238,8 @@ func affirming(tallies []Tally) *Tally {
 	return &out
 }
 
-// sides are the tallies that contradict each other, the heaviest first.
-func (e *Explanation) sides() []Tally {
+// opposingTallies returns the tallies that contradict each other, the heaviest first.
+func (e *Explanation) opposingTallies() []Tally {
 	if e.Affirming == nil {
 		return e.Tallies
 	}
@@ -248,9 +248,9 @@ func (e *Explanation) sides() []Tally {
 	return out
 }
 
-// said is the verdict of the side that has won. Of VERIFIED and SUPPORTED it is the heavier, or SUPPORTED, which both
-// say at least: where they weigh the same, and where the profile wants unanimity.
-func (e *Explanation) said(side Tally) attest.Verdict {
+// winningVerdict returns the verdict of the side that has won. Of VERIFIED and SUPPORTED it is the heavier one. It is
+// SUPPORTED where both weigh the same, and where the profile wants unanimity.
+func (e *Explanation) winningVerdict(side Tally) attest.Verdict {
 	if e.Affirming == nil || side.Verdict != attest.Supported || e.Rule == unanimous {
 		return side.Verdict
 	}
@@ -261,7 +261,7 @@ func (e *Explanation) said(side Tally) attest.Verdict {
 func isAffirming(t Tally) bool { return t.Verdict == attest.Verified || t.Verdict == attest.Supported }
 
 func (c *composition) verdict(e *Explanation) Result {
-	sides := e.sides()
+	sides := e.opposingTallies()
 	v := Result{Disagreement: len(sides) > 1}
 	for _, t := range sides {
 		v.Validators += t.Validators
@@ -278,7 +278,7 @@ func (c *composition) verdict(e *Explanation) Result {
 	case !sides[0].Weight.exceeds(e.Threshold, e.Total):
 		v.Primary, v.Basis = attest.Disputed, belowThreshold
 	default:
-		v.Primary, v.Basis = e.said(sides[0]), majority
+		v.Primary, v.Basis = e.winningVerdict(sides[0]), majority
 	}
 	return v
 }

@@ -11,16 +11,15 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// entriesRead is how many entries are held at once.
-const entriesRead = 256
+// entriesPage is the number of entries that are read at once.
+const entriesPage = 256
 
-// Entries yields what a store has behind the cursor, in the order in which it was stored:
-// limit entries at most, all where limit is 0. The first error ends it. An entry is valid
-// until the next one.
+// Entries yields the entries of a store behind the cursor, in the order in which they were stored: at
+// most limit entries, or all if limit is 0. It ends after an error. An entry is valid until the next one.
 func Entries(ctx context.Context, s Store, after Cursor, limit int) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
 		for left := limit; limit == 0 || left > 0; {
-			n := entriesRead
+			n := entriesPage
 			if limit > 0 {
 				n = min(n, left)
 			}

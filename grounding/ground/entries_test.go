@@ -91,7 +91,7 @@ func sayings(n int) []saying {
 	return out
 }
 
-// TestEntryAsJSON: a line has what was stored, byte for byte, attestations and events.
+// TestEntryAsJSON: a line has the stored bytes, for attestations and events.
 func TestEntryAsJSON(t *testing.T) {
 	store := openStore(t)
 	a := newAdapter(t, ground.Options{Store: store, Now: testClock, Issuers: []string{validator(t, "issuer").DID()}})

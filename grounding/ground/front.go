@@ -61,7 +61,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	by := who(r)
 	if f.places.Take(by, 1) != nil {
-		f.busy(w)
+		f.rejectBusy(w)
 		return
 	}
 	defer f.places.Give(by, 1)
@@ -69,7 +69,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer room.Leave()
 	switch {
 	case errors.Is(err, intake.ErrFull):
-		f.busy(w)
+		f.rejectBusy(w)
 		return
 	case errors.Is(err, intake.ErrTooLong):
 		f.reject(w, http.StatusRequestEntityTooLarge, wire.ID{}, errTooLong)
@@ -95,7 +95,8 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (f *front) busy(w http.ResponseWriter) {
+// rejectBusy answers that too many requests are under way.
+func (f *front) rejectBusy(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "1")
 	f.reject(w, http.StatusServiceUnavailable, wire.ID{}, errTooMany)
 }

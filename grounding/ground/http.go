@@ -36,10 +36,10 @@ type HTTPOptions struct {
 	// Patience is how long a client may take to send one document, one line of a
 	// stream or one MCP message, and to take an answer. 0: 30 s.
 	Patience time.Duration
-	Memory   *intake.Budget // of documents and messages under way; nil: of DefaultMemory
+	Memory   *intake.Budget // of documents and messages under way; the default has DefaultMemory
 }
 
-// DefaultMemory is what documents and messages under way may cost where nothing else is said, in bytes.
+// DefaultMemory is the memory for documents and messages under way that nothing else configures, in bytes.
 const DefaultMemory = 256 << 20
 
 // Handler serves
@@ -164,8 +164,8 @@ func who(r *http.Request) string {
 	return p.ID
 }
 
-// document reads a document of at most limit bytes, or answers. The caller leaves its room.
-func (h *endpoint) document(w http.ResponseWriter, r *http.Request, limit int) ([]byte, *intake.Room, bool) {
+// readDocument reads a document of at most limit bytes, or answers. The caller leaves its room.
+func (h *endpoint) readDocument(w http.ResponseWriter, r *http.Request, limit int) ([]byte, *intake.Room, bool) {
 	rd := intake.Reader{Memory: h.memory, Most: limit, Patience: h.patience}
 	body, room, err := rd.Read(w, r, who(r))
 	switch {
@@ -188,7 +188,7 @@ func (h *endpoint) events(w http.ResponseWriter, r *http.Request) {
 		h.text(w, http.StatusUnsupportedMediaType, "want application/json")
 		return
 	}
-	body, room, ok := h.document(w, r, MaxEvent)
+	body, room, ok := h.readDocument(w, r, MaxEvent)
 	if !ok {
 		return
 	}
@@ -212,7 +212,7 @@ type CascadeReceipt struct {
 func (h *endpoint) attestations(w http.ResponseWriter, r *http.Request) {
 	switch mediaType(r) {
 	case "application/json":
-		body, room, ok := h.document(w, r, attest.MaxBytes)
+		body, room, ok := h.readDocument(w, r, attest.MaxBytes)
 		if !ok {
 			return
 		}

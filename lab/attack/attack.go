@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package attack measures what attackers do to the calls of an honest principal, and to the memory of the process.
+// Package attack measures how attackers affect the calls of an honest principal and the memory of the process.
 //
 // It starts pellucid up with a budget of memory, and servers of its own behind it. An honest principal calls a tool
-// without pause: first alone, then beside an attack. The attackers are another process of the lowest priority, as
-// their work is done on machines of theirs.
+// 40 times a second: first alone, then beside an attack. The attackers are another process of the lowest priority,
+// since real attackers work on other machines.
 package attack
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -23,10 +22,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/lab/measured"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// Options say what [Run] does. Self and Pellucid have to be set.
+// Options configure [Run]. Self and Pellucid have to be set.
 type Options struct {
 	Self     []string      // starts this program, before the arguments that lead to [Play]
 	Pellucid string        // the program to attack
@@ -37,21 +37,21 @@ type Options struct {
 	Progress func(string)  // may be nil
 }
 
-// What is wanted.
+// An attack should not exceed these.
 const (
 	mostRatio   = 2.0  // of the median time of an honest call
 	mostMemory  = 1.5  // of the budget
 	leastServed = 0.99 // of honest calls
 )
 
-// A Report is what [Run] has found.
+// A Report is the result of [Run].
 type Report struct {
 	CPUs    int      `json:"cpus"`
 	Budget  int64    `json:"budget"` // bytes
 	Attacks []Figure `json:"attacks"`
 }
 
-// A Figure is what one attack has done.
+// A Figure is the result of one attack.
 type Figure struct {
 	Name   string  `json:"name"`
 	Quiet  Calls   `json:"quiet"`
@@ -59,8 +59,8 @@ type Figure struct {
 	Ratio  float64 `json:"ratio"`    // of the medians
 	Peak   int64   `json:"peak_rss"` // bytes
 	Memory float64 `json:"memory"`   // Peak by the budget
-	Sent   string  `json:"sent"`     // by the attackers, with what they were answered
-	Missed string  `json:"missed"`   // what was wanted and is not so
+	Sent   string  `json:"sent"`     // number of answers to the attackers, by status
+	Missed string  `json:"missed"`   // the bounds that were exceeded
 }
 
 // Calls are the honest ones of one run.
@@ -72,7 +72,7 @@ type Calls struct {
 	Failed string  `json:"failed,omitempty"` // why the last one failed
 }
 
-// Missed is how many attacks did more than is wanted.
+// Missed returns the number of attacks that exceeded a bound.
 func (r *Report) Missed() (n int) {
 	for _, f := range r.Attacks {
 		if f.Missed != "" {
@@ -130,23 +130,23 @@ func (o *Options) measure(ctx context.Context, name string) (f Figure, err error
 	if err != nil {
 		return f, err
 	}
-	defer g.stop()
-	if f.Quiet, err = g.calls(ctx, o.Quiet); err != nil {
+	defer g.Kill()
+	if f.Quiet, err = honestCalls(ctx, g.Addr, o.Quiet); err != nil {
 		return f, err
 	}
 	if f.Quiet.Served < 1 {
 		return f, fmt.Errorf("without an attack, calls fail: %s", f.Quiet.Failed)
 	}
-	if err := os.WriteFile(g.path("clear_refs"), []byte("5"), 0o200); err != nil {
+	if err := g.ResetPeak(); err != nil {
 		return f, err
 	}
-	attackers := exec.CommandContext(ctx, "nice", append([]string{"-n", "19"}, append(slices.Clone(o.Self), "--play", name, "--addr", g.addr, "--for", o.For.String())...)...)
+	attackers := exec.CommandContext(ctx, "nice", append([]string{"-n", "19"}, append(slices.Clone(o.Self), "--play", name, "--addr", g.Addr, "--for", o.For.String())...)...)
 	var said, failed bytes.Buffer
 	attackers.Stdout, attackers.Stderr = &said, &failed
 	if err := attackers.Start(); err != nil {
 		return f, err
 	}
-	f.Under, err = g.calls(ctx, o.For)
+	f.Under, err = honestCalls(ctx, g.Addr, o.For)
 	if waited := attackers.Wait(); err == nil && waited != nil {
 		err = fmt.Errorf("the attackers: %w: %s", waited, finding.Quote(failed.String()))
 	}
@@ -154,9 +154,11 @@ func (o *Options) measure(ctx context.Context, name string) (f Figure, err error
 		return f, err
 	}
 	f.Sent = strings.TrimSpace(said.String())
-	if f.Peak, err = g.peak(); err != nil {
-		return f, fmt.Errorf("the process has ended: %w: %s", err, g.last())
+	memory, err := g.Resident()
+	if err != nil {
+		return f, fmt.Errorf("the process has ended: %w: %s", err, g.LastLine())
 	}
+	f.Peak = memory.Peak
 	f.Ratio, f.Memory = f.Under.P50/f.Quiet.P50, float64(f.Peak)/float64(o.Memory)
 	var missed []string
 	for _, m := range []struct {
@@ -171,15 +173,6 @@ func (o *Options) measure(ctx context.Context, name string) (f Figure, err error
 	return f, nil
 }
 
-// A gateway is the attacked process.
-type gateway struct {
-	cmd  *exec.Cmd
-	dir  string
-	addr string
-	done chan struct{}
-	said []string // the last lines of its log; complete when done is closed
-}
-
 // attackers is how many principals attack.
 const attackers = 4
 
@@ -189,7 +182,7 @@ func token(principal string) string {
 }
 
 // start writes a configuration and starts the gateway.
-func (o *Options) start(ctx context.Context, servers string) (*gateway, error) {
+func (o *Options) start(ctx context.Context, servers string) (*measured.Process, error) {
 	dir, err := os.MkdirTemp("", "pellucid-lab-")
 	if err != nil {
 		return nil, err
@@ -205,97 +198,23 @@ func (o *Options) start(ctx context.Context, servers string) (*gateway, error) {
 		list = append(list, fmt.Sprintf(`{"principal":%q,"scopes":["call","plug","staff"],"token":"file:%s"}`, p, filepath.Join(dir, p)))
 	}
 	files["tokens.json"] = `{"tokens":[` + strings.Join(list, ",") + `]}`
-	files["pellucid.yaml"] = fmt.Sprintf("version: 1\nlisten: 127.0.0.1:0\nauth: {tokens: 'file:%s'}\nlimits: {memory: %d}\nconsole: {grants: [{role: viewer, scope: staff}]}\n"+
-		"defaults: {hold: [hidden-tag]}\nservers:\n  s: {url: %q}\n", filepath.Join(dir, "tokens.json"), o.Memory, servers)
 	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			os.RemoveAll(dir)
 			return nil, err
 		}
 	}
-	g := &gateway{cmd: exec.CommandContext(ctx, o.Pellucid, "up", "-c", filepath.Join(dir, "pellucid.yaml")), dir: dir, done: make(chan struct{})}
-	for _, v := range os.Environ() { // without what would change the measured process
-		if !strings.HasPrefix(v, "PELLUCID_") && !strings.HasPrefix(v, "GO") {
-			g.cmd.Env = append(g.cmd.Env, v)
-		}
-	}
-	g.cmd.Env = append(g.cmd.Env, "PELLUCID_STATE="+filepath.Join(dir, "state"))
-	return g, g.begin()
+	config := fmt.Sprintf("version: 1\nlisten: 127.0.0.1:0\nauth: {tokens: 'file:%s'}\nlimits: {memory: %d}\nconsole: {grants: [{role: viewer, scope: staff}]}\n"+
+		"defaults: {hold: [hidden-tag]}\nservers:\n  s: {url: %q}\n", filepath.Join(dir, "tokens.json"), o.Memory, servers)
+	return measured.Up(ctx, o.Pellucid, dir, config, "GOGC=", "GOMEMLIMIT=", "GOMAXPROCS=") // the defaults
 }
 
-// begin starts the process, and waits until it serves.
-func (g *gateway) begin() error {
-	stderr, err := g.cmd.StderrPipe()
-	if err != nil {
-		return err
-	}
-	if err := g.cmd.Start(); err != nil {
-		return err
-	}
-	at := make(chan string, 1)
-	go func() {
-		defer close(g.done)
-		for lines := bufio.NewScanner(stderr); lines.Scan(); {
-			if addr, ok := strings.CutPrefix(lines.Text(), "Serving streamable HTTP, of every revision, at "); ok {
-				at <- strings.TrimSuffix(addr, ":")
-			}
-			if g.said = append(g.said, lines.Text()); len(g.said) > 5 {
-				g.said = g.said[1:]
-			}
-		}
-		_ = g.cmd.Wait()
-	}()
-	select {
-	case g.addr = <-at:
-		return nil
-	case <-g.done:
-		return errors.New("the program ended at its start: " + g.last())
-	case <-time.After(20 * time.Second):
-		g.stop()
-		return errors.New("the program does not start")
-	}
-}
-
-func (g *gateway) last() string {
-	select {
-	case <-g.done:
-		return finding.Quote(strings.Join(g.said, " | "))
-	case <-time.After(time.Second):
-		return "it does not end"
-	}
-}
-
-func (g *gateway) stop() {
-	_ = g.cmd.Process.Kill()
-	<-g.done
-	os.RemoveAll(g.dir)
-}
-
-func (g *gateway) path(file string) string {
-	return "/proc/" + strconv.Itoa(g.cmd.Process.Pid) + "/" + file
-}
-
-// peak reads the largest resident size since it was reset.
-func (g *gateway) peak() (int64, error) {
-	text, err := os.ReadFile(g.path("status"))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if kb, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(kb), "kB")), 10, 64)
-			return n << 10, err
-		}
-	}
-	return 0, errors.New("/proc names no peak")
-}
-
-// calls has the honest principal call for so long, one call after the other, 50 at most in a second.
-func (g *gateway) calls(ctx context.Context, d time.Duration) (c Calls, err error) {
+// honestCalls has the honest principal make calls for that time, one after the other.
+func honestCalls(ctx context.Context, addr string, d time.Duration) (c Calls, err error) {
 	client := &http.Client{Transport: &http.Transport{}, Timeout: 30 * time.Second}
 	defer client.CloseIdleConnections()
-	s := &session{client: client, addr: g.addr, token: token("honest")}
-	if err := s.open(); err != nil {
+	s := newSession(client, addr, token("honest"))
+	if err := s.Open(); err != nil {
 		return c, fmt.Errorf("an honest session: %w", err)
 	}
 	var times []time.Duration

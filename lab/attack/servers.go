@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/pellucid-mcp/pellucid/lab/measured"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -88,67 +89,29 @@ func startServers() (*httptest.Server, error) {
 	})), nil
 }
 
-// A session is a legacy session of one principal.
+// session is a session of one principal.
 type session struct {
-	client *http.Client
-	addr   string
-	token  string
-	id     string
-	n      int
+	measured.Session
+	base string
+	n    int
 }
 
-func (s *session) post(path, body string) (*http.Response, error) {
-	return s.postTo(path, "application/json", strings.NewReader(body))
+func newSession(client *http.Client, addr, token string) *session {
+	base := "http://" + addr
+	return &session{Session: measured.Session{Client: client, URL: base + "/mcp/s", Token: token}, base: base}
 }
 
-func (s *session) postTo(path, kind string, body io.Reader) (*http.Response, error) {
-	req, err := http.NewRequest(http.MethodPost, "http://"+s.addr+path, body)
-	if err != nil {
-		return nil, err
-	}
-	req.Header = http.Header{"Content-Type": {kind}, "Accept": {"application/json, text/event-stream"}, "Authorization": {"Bearer " + s.token}}
-	if s.id != "" {
-		req.Header["Mcp-Session-Id"], req.Header["Mcp-Protocol-Version"] = []string{s.id}, []string{"2025-11-25"}
-	}
-	return s.client.Do(req)
-}
-
-func (s *session) open() error {
-	resp, err := s.post("/mcp/s", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"attack","version":"1"}}}`)
-	if err != nil {
-		return err
-	}
-	if _, err := drain(resp); err != nil {
-		return err
-	}
-	s.id = resp.Header.Get("Mcp-Session-Id")
-	if resp, err = s.post("/mcp/s", `{"jsonrpc":"2.0","method":"notifications/initialized"}`); err != nil {
-		return err
-	}
-	_, err = drain(resp)
-	return err
-}
-
-// call calls a tool, and demands a text of so many bytes.
-func (s *session) call(tool string, size int) error {
+// callBody returns a call of a tool that is asked for a text of that size.
+func (s *session) callBody(tool string, size int) []byte {
 	s.n++
-	resp, err := s.post("/mcp/s", fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{"bytes":%d}}}`, s.n, tool, size))
-	if err != nil {
-		return err
-	}
-	body, err := drain(resp)
-	if err == nil && (len(body) < size || !bytes.Contains(body, []byte("Honest text."))) {
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{"bytes":%d}}}`, s.n, tool, size)
+}
+
+// call calls a tool and checks the text of its result.
+func (s *session) call(tool string, size int) error {
+	_, err := s.Post(s.callBody(tool, size))
+	if body := s.Answer.Bytes(); err == nil && (len(body) < size || !bytes.Contains(body, []byte("Honest text."))) {
 		err = errors.New("not the result: " + finding.Quote(string(body[:min(len(body), 200)])))
 	}
 	return err
-}
-
-// drain reads an answer. The error is a status of failure, too.
-func drain(resp *http.Response) ([]byte, error) {
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode/100 != 2 {
-		err = fmt.Errorf("status %d", resp.StatusCode)
-	}
-	return body, err
 }

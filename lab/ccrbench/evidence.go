@@ -47,7 +47,7 @@ func evidence(x *index, opt *Options) ([]EvidenceRow, error) {
 		s := shapes[rng.IntN(len(shapes))]
 		n, noise := sizes[rng.IntN(2)], noises[rng.IntN(len(noises))]
 		run := func() ([]byte, error) { return decision(&s, n, noise, opt.Seed, i) }
-		record, err := e.derive(run)
+		record, err := e.makeTwice(run)
 		if err != nil {
 			return nil, err
 		}
@@ -62,8 +62,8 @@ func evidence(x *index, opt *Options) ([]EvidenceRow, error) {
 	return rows, nil
 }
 
-// derive makes a record, and makes it again.
-func (e *examination) derive(run func() ([]byte, error)) (record []byte, err error) {
+// makeTwice makes a record, and makes it again.
+func (e *examination) makeTwice(run func() ([]byte, error)) (record []byte, err error) {
 	if record, err = run(); err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (e *examination) tamper(record []byte, rng *rand.Rand) error {
 	return nil
 }
 
-// decision is the record of one simulated decision.
+// decision returns the record of one simulated decision.
 func decision(s *shape, n int, noise float64, seed uint64, number int) ([]byte, error) {
 	causes, order := s.draw(n, random(seed, "G draw", number))
 	sim := &simulated{causes: causes, p1: 1 - noise, p0: slipFloor, rng: random(seed, "G answers", number)}

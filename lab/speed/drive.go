@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/lab/measured"
 	"github.com/pellucid-mcp/pellucid/platform/child"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -88,12 +89,7 @@ func callBody(dst []byte, id int, script string, size int) []byte {
 		id, toolName, script, size)
 }
 
-const (
-	helloBody = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"speed","version":"1"}}}`
-	readyBody = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
-)
-
-// check demands that an answer holds the text.
+// checkAnswer demands that an answer holds the text.
 func checkAnswer(got []byte, size int) error {
 	if len(got) < size || !bytes.Contains(got[:min(len(got), 400)], []byte(`"content"`)) {
 		return fmt.Errorf("speed: not the answer: %d bytes: %s", len(got), finding.Quote(string(got[:min(len(got), 64)])))
@@ -103,69 +99,23 @@ func checkAnswer(got []byte, size int) error {
 
 // httpSession is a legacy session over streamable HTTP.
 type httpSession struct {
-	client *http.Client
-	url    string
-	id     string
-	n      int
-	buf    bytes.Buffer
-	body   []byte
+	measured.Session
+	n    int
+	body []byte
 }
 
 func openHTTP(client *http.Client, url string) (*httpSession, error) {
-	s := &httpSession{client: client, url: url}
-	header, err := s.post([]byte(helloBody))
-	if err == nil {
-		s.id = header.Get("Mcp-Session-Id")
-		_, err = s.post([]byte(readyBody))
-	}
-	return s, err
-}
-
-func (s *httpSession) post(body []byte) (http.Header, error) {
-	req, err := http.NewRequest(http.MethodPost, s.url, bytes.NewReader(body))
-	if err != nil {
-		return nil, fmt.Errorf("speed: %w", err)
-	}
-	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
-	if s.id != "" {
-		req.Header["Mcp-Session-Id"] = []string{s.id}
-		req.Header["Mcp-Protocol-Version"] = []string{"2025-11-25"}
-	}
-	resp, err := s.client.Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("speed: %w", err)
-	}
-	defer resp.Body.Close()
-	s.buf.Reset()
-	if _, err := s.buf.ReadFrom(resp.Body); err != nil {
-		return nil, fmt.Errorf("speed: %w", err)
-	}
-	if resp.StatusCode/100 != 2 {
-		return nil, fmt.Errorf("speed: status %d", resp.StatusCode)
-	}
-	return resp.Header, nil
+	s := &httpSession{Session: measured.Session{Client: client, URL: url}}
+	return s, s.Open()
 }
 
 func (s *httpSession) call(script string, size int) error {
 	s.n++
 	s.body = callBody(s.body[:0], s.n, script, size)
-	if _, err := s.post(s.body); err != nil {
+	if _, err := s.Post(s.body); err != nil {
 		return err
 	}
-	return checkAnswer(s.buf.Bytes(), size)
-}
-
-// close ends the session. A server without sessions knows nothing of it.
-func (s *httpSession) close() {
-	if s.id == "" {
-		return
-	}
-	if req, err := http.NewRequest(http.MethodDelete, s.url, nil); err == nil {
-		req.Header["Mcp-Session-Id"] = []string{s.id}
-		if resp, err := s.client.Do(req); err == nil {
-			resp.Body.Close()
-		}
-	}
+	return checkAnswer(s.Answer.Bytes(), size)
 }
 
 // lineSession is one over pipes.
@@ -179,10 +129,10 @@ type lineSession struct {
 
 func openLines(p *process) (*lineSession, error) {
 	s := &lineSession{w: p.Stdin, r: bufio.NewReaderSize(p.Stdout, 256<<10)}
-	if err := s.exchange([]byte(helloBody + "\n")); err != nil {
+	if err := s.exchange([]byte(measured.Initialize + "\n")); err != nil {
 		return nil, err
 	}
-	_, err := io.WriteString(s.w, readyBody+"\n")
+	_, err := io.WriteString(s.w, measured.Initialized+"\n")
 	return s, err
 }
 

@@ -246,7 +246,7 @@ func (w *way) openHTTP(client *http.Client, n int) error {
 func (w *way) close() {
 	for _, s := range w.sessions {
 		if s, is := s.(*httpSession); is {
-			s.close()
+			s.Close()
 		}
 	}
 	w.sessions = nil

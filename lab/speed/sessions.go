@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/lab/measured"
 )
 
 // SessionsOptions says what [MeasureSessions] does. Self and Pellucid have to be set; all
@@ -71,17 +74,17 @@ type SessionsReport struct {
 
 // IdleFigure is what sessions cost in which nothing happens.
 type IdleFigure struct {
-	Way      string     `json:"way"`
-	Sessions int        `json:"sessions"`
-	Load     [2]float64 `json:"load"`       // of the machine over a minute, before and after
-	Rate     float64    `json:"opened_s"`   // sessions opened a second
-	P50      float64    `json:"p50_ms"`     // of opening one, in milliseconds
-	P99      float64    `json:"p99_ms"`     //
-	First    Resident   `json:"first"`      // with one session
-	All      Resident   `json:"all"`        // with all of them
-	Further  float64    `json:"further_kb"` // KB (1,000 bytes) of a further session, anonymous
-	Files    int        `json:"files"`      // descriptors open with all of them
-	Upstream int        `json:"upstream_streams"`
+	Way      string          `json:"way"`
+	Sessions int             `json:"sessions"`
+	Load     [2]float64      `json:"load"`       // of the machine over a minute, before and after
+	Rate     float64         `json:"opened_s"`   // sessions opened a second
+	P50      float64         `json:"p50_ms"`     // of opening one, in milliseconds
+	P99      float64         `json:"p99_ms"`     //
+	First    measured.Memory `json:"first"`      // with one session
+	All      measured.Memory `json:"all"`        // with all of them
+	Further  float64         `json:"further_kb"` // KB (1,000 bytes) of a further session, anonymous
+	Files    int             `json:"files"`      // descriptors open with all of them
+	Upstream int             `json:"upstream_streams"`
 
 	// Goroutines a session has, from the stacks that the process prints at its end; and
 	// the functions in which they wait.
@@ -89,12 +92,12 @@ type IdleFigure struct {
 	Waiting    map[string]float64 `json:"waiting"`
 }
 
-// Resident is the memory of a process, in bytes.
-type Resident struct {
-	RSS  int64 `json:"rss"`
-	Anon int64 `json:"anon"` // of RSS: what is no page of a file
-	PSS  int64 `json:"pss"`
-	Peak int64 `json:"peak"` // of RSS
+// loadAverage is that of the last minute; 0 where it cannot be read.
+func loadAverage() float64 {
+	text, _ := os.ReadFile("/proc/loadavg")
+	first, _, _ := strings.Cut(string(text), " ")
+	v, _ := strconv.ParseFloat(first, 64)
+	return v
 }
 
 // ListFigure is what listing the tools of many servers at /mcp takes, in milliseconds.
@@ -112,12 +115,12 @@ type ListFigure struct {
 
 // LargeFigure is the memory of the program while results of 1 MiB pass.
 type LargeFigure struct {
-	Calls  int        `json:"calls"`
-	AtOnce int        `json:"at_once"`
-	Load   [2]float64 `json:"load"`
-	Before Resident   `json:"before"`
-	Peak   int64      `json:"peak"`  // bytes
-	Reset  bool       `json:"reset"` // Peak began with the calls; otherwise with the start of the process
+	Calls  int             `json:"calls"`
+	AtOnce int             `json:"at_once"`
+	Load   [2]float64      `json:"load"`
+	Before measured.Memory `json:"before"`
+	Peak   int64           `json:"peak"`  // bytes
+	Reset  bool            `json:"reset"` // Peak began with the calls; otherwise with the start of the process
 }
 
 // The ways of sessions.
@@ -189,36 +192,36 @@ func (o SessionsOptions) idle(ctx context.Context, way, config string) (f IdleFi
 	if err != nil {
 		return f, err
 	}
-	defer p.kill()
+	defer p.Kill()
 	f.Load[0] = loadAverage()
 	var held heldSessions
 	defer held.close()
-	if _, err = held.open(ctx, p.addr, path, 1, 1); err != nil {
+	if _, err = held.open(ctx, p.Addr, path, 1, 1); err != nil {
 		return f, err
 	}
-	if f.First, err = p.settled(ctx, o.Settle); err != nil {
+	if f.First, err = p.Settled(ctx, o.Settle); err != nil {
 		return f, err
 	}
-	took, err := held.open(ctx, p.addr, path, o.Sessions-1, o.Openers)
+	took, err := held.open(ctx, p.Addr, path, o.Sessions-1, o.Openers)
 	if err != nil {
 		return f, err
 	}
 	f.Rate = float64(len(took.times)) / took.elapsed.Seconds()
 	sortTimes(took.times)
 	f.P50, f.P99 = milliseconds(percentile(took.times, 0.5)), milliseconds(percentile(took.times, 0.99))
-	if f.All, err = p.settled(ctx, o.Settle); err != nil {
+	if f.All, err = p.Settled(ctx, o.Settle); err != nil {
 		return f, err
 	}
 	f.Further = float64(f.All.Anon-f.First.Anon) / 1e3 / float64(o.Sessions-1)
 	f.Load[1] = loadAverage()
-	if f.Files, err = p.files(); err != nil {
+	if f.Files, err = p.Files(); err != nil {
 		return f, err
 	}
 	f.Upstream = int(up.listening.Load())
 	if want := map[bool]int{true: o.Sessions}[way != upAlone && way != floor]; f.Upstream != want {
 		return f, fmt.Errorf("speed: sessions: %d streams of the server are open, want %d", f.Upstream, want)
 	}
-	stacks, err := p.quit()
+	stacks, err := p.Quit()
 	if err != nil {
 		return f, err
 	}
@@ -243,13 +246,13 @@ func milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1
 
 // startWay starts the process of a way in front of servers, and returns the path at which
 // a session of it is opened.
-func (o SessionsOptions) startWay(ctx context.Context, way, config string, servers []*idleServer) (p *watched, path string, err error) {
+func (o SessionsOptions) startWay(ctx context.Context, way, config string, servers []*idleServer) (p *measured.Process, path string, err error) {
 	switch way {
 	case floor:
-		p, err = startWatched(ctx, o.Self(Role{Name: floor}), nil, "", announce)
+		p, err = measured.Start(ctx, o.Self(Role{Name: floor}), nil, "", announce)
 		return p, "/", err
 	case proxyFull:
-		p, err = startWatched(ctx, o.Self(Role{Name: reverse, Upstream: servers[0].url}), nil, "", announce)
+		p, err = measured.Start(ctx, o.Self(Role{Name: reverse, Upstream: servers[0].url}), nil, "", announce)
 		return p, "/", err
 	}
 	dir, err := os.MkdirTemp("", "pellucid-lab-")
@@ -261,21 +264,10 @@ func (o SessionsOptions) startWay(ctx context.Context, way, config string, serve
 	for i, s := range servers {
 		text += fmt.Sprintf("  s%d: {url: %q}\n", i, s.url)
 	}
-	file := dir + "/pellucid.yaml"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		os.RemoveAll(dir)
-		return nil, "", fmt.Errorf("speed: %w", err)
-	}
 	path = "/mcp/s0"
 	if len(servers) > 1 {
 		path = "/mcp"
 	}
-	var env []string // of this process, without what would change the measured one
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "PELLUCID_") {
-			env = append(env, v)
-		}
-	}
-	p, err = startWatched(ctx, []string{o.Pellucid, "up", "-c", file}, append(env, "PELLUCID_STATE="+dir+"/state"), dir, "Serving streamable HTTP, of every revision, at ")
+	p, err = measured.Up(ctx, o.Pellucid, dir, text)
 	return p, path, err
 }

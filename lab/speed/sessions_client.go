@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/lab/measured"
 )
 
 // heldSessions are open legacy sessions of clients that listen. Each has one connection,
@@ -73,7 +75,7 @@ func (h *heldSessions) openOne(ctx context.Context, addr, path string) error {
 	post := func(head, body string, want int) (http.Header, error) {
 		return exchange(conn, r, fmt.Sprintf("POST %s HTTP/1.1\r\n%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, head, len(body), body), want, true)
 	}
-	answer, err := post(head, helloBody, http.StatusOK)
+	answer, err := post(head, measured.Initialize, http.StatusOK)
 	if err != nil {
 		return err
 	}
@@ -81,7 +83,7 @@ func (h *heldSessions) openOne(ctx context.Context, addr, path string) error {
 		head += "Mcp-Session-Id: " + id + "\r\n"
 	}
 	head += "MCP-Protocol-Version: 2025-11-25\r\n"
-	if _, err := post(head, readyBody, http.StatusAccepted); err != nil {
+	if _, err := post(head, measured.Initialized, http.StatusAccepted); err != nil {
 		return err
 	}
 	if _, err := exchange(conn, r, "GET "+path+" HTTP/1.1\r\n"+head+"\r\n", http.StatusOK, false); err != nil {

@@ -29,11 +29,11 @@ func (o SessionsOptions) list(ctx context.Context) (f ListFigure, err error) {
 	if err != nil {
 		return f, err
 	}
-	defer p.kill()
+	defer p.Kill()
 	client := &http.Client{Transport: sharedPool(), Timeout: callWait}
 	defer client.CloseIdleConnections()
 	f.Load[0] = loadAverage()
-	s, err := openHTTP(client, "http://"+p.addr+path)
+	s, err := openHTTP(client, "http://"+p.Addr+path)
 	if err != nil {
 		return f, err
 	}
@@ -100,12 +100,12 @@ func (s *httpSession) list() (took time.Duration, tools int, err error) {
 		s.n++
 		body := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/list","params":%s}`, s.n, params)
 		at := time.Now()
-		if _, err := s.post(body); err != nil {
+		if _, err := s.Post(body); err != nil {
 			return 0, 0, err
 		}
 		took += time.Since(at)
-		tools += bytes.Count(s.buf.Bytes(), []byte(`"inputSchema"`))
-		next := nextCursor.FindSubmatch(s.buf.Bytes())
+		tools += bytes.Count(s.Answer.Bytes(), []byte(`"inputSchema"`))
+		next := nextCursor.FindSubmatch(s.Answer.Bytes())
 		if next == nil {
 			return took, tools, nil
 		}
@@ -129,13 +129,13 @@ func (o SessionsOptions) large(ctx context.Context) (f LargeFigure, err error) {
 	if err != nil {
 		return f, err
 	}
-	defer p.kill()
+	defer p.Kill()
 	client := &http.Client{Transport: sharedPool(), Timeout: callWait}
 	defer client.CloseIdleConnections()
 	f.Load[0] = loadAverage()
 	var sessions []*httpSession
 	for range f.AtOnce {
-		s, err := openHTTP(client, "http://"+p.addr+path)
+		s, err := openHTTP(client, "http://"+p.Addr+path)
 		if err != nil {
 			return f, err
 		}
@@ -144,10 +144,10 @@ func (o SessionsOptions) large(ctx context.Context) (f LargeFigure, err error) {
 		}
 		sessions = append(sessions, s)
 	}
-	if f.Before, err = p.settled(ctx, o.Settle); err != nil {
+	if f.Before, err = p.Settled(ctx, o.Settle); err != nil {
 		return f, err
 	}
-	f.Reset = p.resetPeak() == nil
+	f.Reset = p.ResetPeak() == nil
 	todo := make(chan struct{}, o.Calls)
 	for range o.Calls {
 		todo <- struct{}{}
@@ -168,7 +168,7 @@ func (o SessionsOptions) large(ctx context.Context) (f LargeFigure, err error) {
 	if err := errors.Join(errs...); err != nil {
 		return f, err
 	}
-	after, err := p.resident()
+	after, err := p.Resident()
 	f.Peak, f.Load[1] = after.Peak, loadAverage()
 	return f, err
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
+
+	"github.com/pellucid-mcp/pellucid/lab/measured"
 )
 
 // TestMeasureSessions measures a few sessions of the program itself: what it looks at is
@@ -40,7 +42,7 @@ func TestMeasureSessions(t *testing.T) {
 		if f.Sessions != n || f.Rate <= 0 || f.P50 <= 0 || f.P99 < f.P50 {
 			t.Errorf("%s: %d sessions, %v a second, p50 %v, p99 %v", f.Way, f.Sessions, f.Rate, f.P50, f.P99)
 		}
-		for _, m := range []Resident{f.First, f.All} {
+		for _, m := range []measured.Memory{f.First, f.All} {
 			if m.Anon <= 0 || m.RSS <= m.Anon || m.PSS <= 0 || m.PSS > 2*m.RSS || m.Peak < m.RSS {
 				t.Errorf("%s: memory %+v", f.Way, m)
 			}
@@ -98,57 +100,12 @@ func TestMeasureSessionsRefuses(t *testing.T) {
 	}
 }
 
-// TestStackCount reads a dump as a process prints it.
-func TestStackCount(t *testing.T) {
-	c := stackCount{by: map[string]int{}}
-	for line := range strings.Lines(`SIGQUIT: quit
-PC=0x4937c1 m=0 sigcode=0
-
-goroutine 0 gp=0x31ce520 m=0 mp=0x31d1720 [idle]:
-runtime.futex(0x31d1878, 0x80, 0x0, 0x0, 0x0, 0x0)
-	runtime/sys_linux_amd64.s:569 +0x21
-main.notCounted()
-
-goroutine 5 gp=0x1684473710e0 m=nil [select]:
-runtime.gopark(0x0?, 0x0?, 0x0?, 0x0?, 0x0?)
-	runtime/proc.go:462 +0xce
-github.com/pellucid-mcp/pellucid/boundary/gateway.(*relay).watch(0x1, {0x2, 0x3})
-	github.com/pellucid-mcp/pellucid/boundary/gateway/relay.go:1 +0x1
-github.com/pellucid-mcp/pellucid/boundary/gateway.(*relay).run.func1()
-
-goroutine 6 gp=0x1684473710e0 m=nil [IO wait]:
-internal/poll.(*FD).Read(0x0)
-net/http.(*connReader).backgroundRead(0x0)
-
-goroutine 7 gp=0x1684473710e0 m=nil [GC worker (idle)]:
-runtime.gcBgMarkWorker(0x168447342380)
-created by runtime.gcBgMarkStartWorkers in goroutine 1
-
-rax    0xca
-`) {
-		c.line(strings.TrimRight(line, "\n"))
-	}
-	want := map[string]int{"boundary/gateway.(*relay).watch": 1, "net/http.(*connReader).backgroundRead": 1,
-		"created by runtime.gcBgMarkStartWorkers in goroutine 1": 1}
-	if len(c.by) != len(want) {
-		t.Errorf("%v, want %v", c.by, want)
-	}
-	for name, n := range want {
-		if c.by[name] != n {
-			t.Errorf("%s: %d, want %d", name, c.by[name], n)
-		}
-	}
-	if all, waiting := perSession(map[string]int{"each": 8, "once": 1}, 4); all != 2 || len(waiting) != 1 || waiting["each"] != 2 {
-		t.Errorf("a session has %v goroutines: %v", all, waiting)
-	}
-}
-
 // TestJudgeSessions demands that each goal can be met, and missed.
 func TestJudgeSessions(t *testing.T) {
 	report := func(kb, rate, mb, ms float64) *SessionsReport {
 		r := &SessionsReport{List: ListFigure{P99: ms}, Large: LargeFigure{Peak: int64(mb * 1e6)}}
 		for _, way := range []string{floor, proxyFull, upAlone, upStream, upAllOn} {
-			r.Idle = append(r.Idle, IdleFigure{Way: way, Further: kb, Rate: rate, First: Resident{RSS: int64(mb * 1e6)}})
+			r.Idle = append(r.Idle, IdleFigure{Way: way, Further: kb, Rate: rate, First: measured.Memory{RSS: int64(mb * 1e6)}})
 		}
 		r.judge()
 		return r
@@ -161,5 +118,12 @@ func TestJudgeSessions(t *testing.T) {
 		if !good[i].Met || bad[i].Met {
 			t.Errorf("%+v should be met, %+v missed", good[i], bad[i])
 		}
+	}
+}
+
+// TestPerSession leaves out what the process has once.
+func TestPerSession(t *testing.T) {
+	if all, waiting := perSession(map[string]int{"each": 8, "once": 1}, 4); all != 2 || len(waiting) != 1 || waiting["each"] != 2 {
+		t.Errorf("a session has %v goroutines: %v", all, waiting)
 	}
 }

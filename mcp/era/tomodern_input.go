@@ -81,7 +81,7 @@ func (t *toModern) inputRequired(k *round, m *wire.Message, now time.Time) {
 // question spells params as the client's revision has them; false if the
 // client cannot be asked this.
 func (t *toModern) question(method string, params strictjson.Value) (raw []byte, fits bool) {
-	if !t.can.Can(method, params) || params.Exists() && params.Kind() != '{' {
+	if !t.can.Accepts(method, params) || params.Exists() && params.Kind() != '{' {
 		return nil, false
 	}
 	if !params.Exists() {

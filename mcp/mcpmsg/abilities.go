@@ -4,7 +4,7 @@ package mcpmsg
 
 import "github.com/pellucid-mcp/pellucid/text/strictjson"
 
-// Abilities are what a client has said that it can be asked.
+// Abilities are the kinds of requests that a client accepts.
 type Abilities struct{ Form, URL, Sample, Roots bool }
 
 // AbilitiesOf reads a client's capabilities.
@@ -18,9 +18,9 @@ func AbilitiesOf(caps strictjson.Value, sampling bool) (a Abilities) {
 	return a
 }
 
-// Can reports whether the client can be asked this. A method that no capability of clients
-// is needed for cannot be.
-func (a Abilities) Can(method string, params strictjson.Value) bool {
+// Accepts reports whether the client accepts the request. It is false for a method that needs no capability of
+// clients.
+func (a Abilities) Accepts(method string, params strictjson.Value) bool {
 	switch method {
 	case Elicit:
 		switch mode := params.Get("mode"); {

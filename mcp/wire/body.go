@@ -60,21 +60,22 @@ func (l *lazyGzip) Read(p []byte) (int, error) {
 	return l.gz.Read(p)
 }
 
-// body reads a whole body. Its memory is counted with that of the request.
+// body reads a whole body. Its memory is counted together with the memory of the request.
 func (c *HTTP) body(f *flight, resp *http.Response) (*reuse.Buffer, error) {
 	r, err := decompress(resp)
 	if err != nil {
 		return nil, err
 	}
 	in := arrival{newRoom: c.opt.newRoom, patience: answerWait, room: f.room}
-	b, err := readWhole(r, resp.ContentLength, maxMessage(c.opt.Limits), in.hold)
-	if f.room = in.take(); err != nil {
+	b, err := readWhole(r, resp.ContentLength, maxMessage(c.opt.Limits), in.reserve)
+	if f.room = in.takeRoom(); err != nil {
 		f.room.Leave()
 	}
 	return b, err
 }
 
-// How much memory is counted for what a server sends while it comes, and how long it waits for that.
+// AnswerCost is the memory in bytes that is counted for a byte of a message that arrives from a server. The
+// others bound when memory is counted, and how long a message waits for it.
 const (
 	AnswerCost = 2
 	worthRoom  = maxOneWrite // bytes from which on memory is counted: shorter messages cost little
@@ -82,16 +83,16 @@ const (
 	streamWait = 30 * time.Second // of a stream, which other requests may need
 )
 
-// arrival counts the memory of one message of a server after the other, while they come.
+// arrival counts the memory of messages that arrive one after the other.
 type arrival struct {
 	newRoom  func() *intake.Room
 	patience time.Duration
-	room     *intake.Room // of the message that has begun; nil: it is short
+	room     *intake.Room // of the message that has begun, unless it is short
 	grow     func(n int) error
 }
 
-// hold waits for memory for n bytes of the message that has begun.
-func (in *arrival) hold(n int) error {
+// reserve waits for memory for n bytes of the message that has begun.
+func (in *arrival) reserve(n int) error {
 	if n <= worthRoom || in.newRoom == nil {
 		return nil
 	}
@@ -102,8 +103,8 @@ func (in *arrival) hold(n int) error {
 	return in.grow(n)
 }
 
-// take returns the room of the message, which has come.
-func (in *arrival) take() *intake.Room {
+// takeRoom returns the room of the message that has arrived.
+func (in *arrival) takeRoom() *intake.Room {
 	room := in.room
 	in.room, in.grow = nil, nil
 	return room
@@ -119,17 +120,16 @@ func (o *HTTPOptions) newRoom() *intake.Room {
 // bodyPiece is how much of a body of unknown length is read into one buffer.
 const bodyPiece = 64 << 10
 
-// readWhole reads r to its end. announced is how long
-// it is said to be, or negative. What is longer than was announced is read in pieces, so
-// that a body costs no more than twice its length while it comes. hold is asked before there is memory for so
-// many bytes.
-func readWhole(r io.Reader, announced int64, limit int, hold func(n int) error) (whole *reuse.Buffer, err error) {
+// readWhole reads r to its end. announced is its Content-Length, or negative. A body that is longer
+// is read in pieces, so that it costs no more than twice its length while it arrives. readWhole calls
+// reserve before it allocates memory for so many bytes.
+func readWhole(r io.Reader, announced int64, limit int, reserve func(n int) error) (whole *reuse.Buffer, err error) {
 	if announced > int64(limit) {
 		return nil, errBodyTooLong
 	}
 	// What is announced has not come yet: it costs its sender nothing.
 	first := int(min(max(announced+1, 0), maxOneWrite))
-	if err := hold(first); err != nil {
+	if err := reserve(first); err != nil {
 		return nil, err
 	}
 	last := reuse.NewBuffer(first)
@@ -149,7 +149,7 @@ func readWhole(r io.Reader, announced int64, limit int, hold func(n int) error) 
 			return nil, errBodyTooLong
 		}
 		if len(b) == cap(b) {
-			if err := hold(before + len(b) + bodyPiece); err != nil {
+			if err := reserve(before + len(b) + bodyPiece); err != nil {
 				return nil, err
 			}
 			full, before = append(full, last), before+len(b)

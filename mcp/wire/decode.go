@@ -31,7 +31,7 @@ type Violation struct {
 	// Excerpt is the beginning of the input, escaped and cut, for the operator
 	// alone. Not in Error.
 	Excerpt string
-	Told    bool // the operator has heard of it, or of another one like it
+	Told    bool // the log already has this Violation or one like it
 }
 
 // reasonTooLong is the Reason of what is longer than the limits allow.
@@ -174,7 +174,7 @@ func shape(root strictjson.Value) (*Message, *Violation) {
 		reason = ms.check(m)
 	}
 	if m.answers() {
-		m.ID = m.ID.answered()
+		m.ID = m.ID.asRequestID()
 	}
 	if reason != "" {
 		if !idOK {

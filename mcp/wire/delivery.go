@@ -115,8 +115,8 @@ func (d *delivery) end(err error) {
 // announceWait bounds how long a Receiver that does not read holds up a new session.
 const announceWait = 5 * time.Second
 
-// announce withdraws what a server asked in a session that it has forgotten, and says that its
-// lists may have changed.
+// announce withdraws the requests of a server that has forgotten its session, and sends the
+// notifications that its lists may have changed.
 func (d *delivery) announce(live context.Context, voided []ID, changed []string) {
 	told := make(chan struct{})
 	go func() {

@@ -148,5 +148,5 @@ func (s *envelopeScan) envelope() (id ID, k Kind) {
 	case s.resp:
 		k = Response
 	}
-	return id.answered(), k
+	return id.asRequestID(), k
 }

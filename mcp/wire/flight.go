@@ -15,6 +15,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
+var errNoAnswer = errors.New("wire: no answer in the stream")
+
 // fly takes a request to its answer, whatever that be.
 func (c *HTTP) fly(ctx context.Context, f *flight, m *Message) {
 	defer m.Release()
@@ -29,10 +31,10 @@ func (c *HTTP) fly(ctx context.Context, f *flight, m *Message) {
 		return // Close: no answer is wanted any more
 	}
 	if r == nil {
-		r = refuse(codeCut, errors.New("wire: no answer in the stream"))
+		r = refuse(codeCut, errNoAnswer)
 	}
-	if r.cause != ErrRenewed { // which the notice of the new session has told
-		c.notice("a request got no answer: %v", r.cause)
+	if r.cause != ErrRenewed { // the notice of the new session has reported it
+		c.opt.notice("a request got no answer: %v", r.cause)
 	}
 	c.to.message(r.local(f.id))
 }
@@ -47,13 +49,13 @@ func (c *HTTP) tell(m *Message) {
 		if resp.StatusCode/100 != 2 {
 			r = statusRefusal(resp)
 		}
-		if m.Method == methodInitialized && isGone(resp) { // else it is for the next request to find out
-			r = c.renew(c.live, sessionOf(resp))
+		if m.Method == methodInitialized && isGone(resp) { // else the next request finds it out
+			r = c.renewSession(c.live, sessionOf(resp))
 		}
 	}
 	if r != nil {
 		if !errors.Is(context.Cause(c.live), ErrClosed) {
-			c.notice("a notification or response was not accepted: %v", r.cause)
+			c.opt.notice("a notification or response was not accepted: %v", r.cause)
 		}
 		return
 	}
@@ -66,7 +68,7 @@ func (c *HTTP) tell(m *Message) {
 
 func (c *HTTP) send(ctx context.Context, m *Message) (*http.Response, *refusal) {
 	body := m.Append(make([]byte, 0, m.Len()))
-	return c.opt.patient(ctx, m.greets(), func() (*http.Response, error) {
+	return c.opt.roundTrip(ctx, m.isGreeting(), func() (*http.Response, error) {
 		return c.do(ctx, http.MethodPost, c.postHeader(m), body)
 	})
 }
@@ -88,13 +90,13 @@ func (c *HTTP) post(ctx context.Context, f *flight, m *Message) *refusal {
 	if r != nil {
 		return r
 	}
-	said, named := c.failure(f, resp)
-	if !c.isForgotten(ctx, m, resp, said != nil && named) {
-		return c.read(ctx, f, m, resp, said, false)
+	failure, named := c.decodeFailure(f, resp)
+	if !c.hasForgottenSession(ctx, m, resp, failure != nil && named) {
+		return c.handleResponse(ctx, f, m, resp, failure, false)
 	}
-	said.Release()
+	failure.Release()
 	resp.Body.Close()
-	if r := c.renew(ctx, sessionOf(resp)); r != nil {
+	if r := c.renewSession(ctx, sessionOf(resp)); r != nil {
 		return r
 	}
 	if m.Recheck {
@@ -103,29 +105,29 @@ func (c *HTTP) post(ctx context.Context, f *flight, m *Message) *refusal {
 	if c.isCancelled(f) {
 		return nil
 	}
-	return c.exchange(ctx, f, m)
+	return c.exchangeOnce(ctx, f, m)
 }
 
-// exchange takes a request to its answer.
-func (c *HTTP) exchange(ctx context.Context, f *flight, m *Message) *refusal {
+// exchangeOnce sends a request and handles the response. It makes no new session.
+func (c *HTTP) exchangeOnce(ctx context.Context, f *flight, m *Message) *refusal {
 	resp, r := c.send(ctx, m)
 	if r != nil {
 		return r
 	}
-	said, _ := c.failure(f, resp)
-	return c.read(ctx, f, m, resp, said, isGone(resp) && !c.isKnown(ctx))
+	failure, _ := c.decodeFailure(f, resp)
+	return c.handleResponse(ctx, f, m, resp, failure, isGone(resp) && !c.knowsSession(ctx))
 }
 
-// read handles a response. said is the error that came with a status of failure; gone means
-// that the server does not know the session.
-func (c *HTTP) read(ctx context.Context, f *flight, m *Message, resp *http.Response, said *Message, gone bool) *refusal {
+// handleResponse delivers the answer that a response holds. failure is the JSON-RPC error of a status
+// of failure; gone means that the server does not know the session.
+func (c *HTTP) handleResponse(ctx context.Context, f *flight, m *Message, resp *http.Response, failure *Message, gone bool) *refusal {
 	defer resp.Body.Close()
 	switch {
 	case gone:
-		said.Release()
+		failure.Release()
 		return refuse(codeSessionGone, fmt.Errorf("%w: %w", ErrSessionGone, StatusError(resp.StatusCode)))
-	case said != nil:
-		c.answer(said)
+	case failure != nil:
+		c.answer(failure)
 		return nil
 	case resp.StatusCode/100 != 2:
 		return statusRefusal(resp)
@@ -182,9 +184,9 @@ func (c *HTTP) welcome(f *flight, resp *http.Response) *refusal {
 	return nil
 }
 
-// failure is the JSON-RPC error that came with a status of failure, as the answer to the
+// decodeFailure returns the JSON-RPC error that came with a status of failure, as the answer to the
 // request. named means that it bears the request's id.
-func (c *HTTP) failure(f *flight, resp *http.Response) (said *Message, named bool) {
+func (c *HTTP) decodeFailure(f *flight, resp *http.Response) (failure *Message, named bool) {
 	if resp.StatusCode/100 == 2 || mediaType(resp) != "application/json" {
 		return nil, false
 	}
@@ -234,11 +236,10 @@ func violationRefusal(err error) *refusal {
 func (c *HTTP) answer(m *Message) {
 	c.mu.Lock()
 	var f *flight
-	switch {
-	case m.answers():
-		if f = c.flights[m.ID]; f == nil {
-			break
-		}
+	if m.answers() {
+		f = c.flights[m.ID]
+	}
+	if f != nil {
 		f.answered = true
 		delete(c.flights, m.ID) // the id is free, though the stream may still end
 		if f.method == methodInitialize && m.Kind == Response {
@@ -246,11 +247,9 @@ func (c *HTTP) answer(m *Message) {
 				c.version, c.posts = strings.Clone(v), [2]http.Header{}
 			}
 		}
-		c.past.Answered(m)
 		c.renewals.unproven = c.renewals.unproven && f.own != nil
-	case m.Kind == Request && len(c.asked) < maxAsked: // what is beyond gets no answer
-		c.asked[m.ID] = true
 	}
+	c.noteReceived(m)
 	c.mu.Unlock()
 	if f != nil && f.own != nil {
 		f.own <- m

@@ -36,7 +36,7 @@ type FrontOptions struct {
 	// opened it, and does not exist for another. nil: all callers are one principal.
 	Principal func(*http.Request) string
 
-	// Claims returns the claims of the caller's token, for Message.Caller. nil: they are not known.
+	// Claims returns the claims of the caller's token for Message.Caller. It may be nil.
 	Claims func(*http.Request) []byte
 
 	limits    strictjson.Limits // of one message; Bytes is MaxBody
@@ -48,7 +48,7 @@ type FrontOptions struct {
 	keepAlive time.Duration     // between comments on a silent stream; 0 = 15 s
 	patience  time.Duration     // for the body of a request (plus a second for each 64 KiB), and for a write; 0 = 30 s
 
-	// Room is memory for a body on its way in, or for the messages that a session keeps for its client: a
+	// Room returns memory for the body of a request, or for the messages that a session keeps for its client: a
 	// part of a principal's share. nil = of 512 MiB for this Front.
 	Room func(principal string) *intake.Room
 

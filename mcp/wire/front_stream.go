@@ -107,7 +107,7 @@ func (st *stream) push(m *Message) {
 // client does not read fast enough, the oldest messages that are not answers.
 func (st *stream) trim() {
 	replay := st.s.f.opt.replay
-	if st.s.room.Scarce() { // what waits comes before what has been sent
+	if st.s.room.Scarce() { // waiting messages come before sent ones
 		replay = 0
 	}
 	for len(st.queue) > 0 && st.queue[0].no < st.next && (!st.numbered || st.overfull(replay)) {
@@ -130,7 +130,7 @@ func (st *stream) trim() {
 
 func (st *stream) overfull(most int) bool { return st.size > most || len(st.queue) > maxQueued }
 
-// giveBack accounts for n bytes less.
+// giveBack returns n bytes to the memory of the session.
 func (st *stream) giveBack(n int) {
 	st.size -= n
 	st.s.room.Give(int64(n))

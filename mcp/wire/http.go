@@ -7,13 +7,11 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net"
 	"net/http"
 	"net/url"
-	"sync"
 	"syscall"
 	"time"
 
@@ -41,7 +39,7 @@ type HTTPOptions struct {
 	Credentials Credentials
 	// TLS is the client's TLS configuration; nil = the system's roots.
 	TLS *tls.Config
-	// Room is memory for an answer, a part of the share of Principal; nil: answers are not counted.
+	// Room returns memory for an answer, a part of the share of Principal. If it is nil, answers are not counted.
 	Room      func(principal string) *intake.Room
 	Principal string
 	// Pool is shared with other Conns: one that NewPool made of the same options.
@@ -74,31 +72,21 @@ const (
 // sent the modern way. The older HTTP+SSE transport is not spoken.
 //
 // A request that gets no acceptable answer is answered by a Message with
-// Local set; the Conn goes on. Where the server has forgotten the session, the Conn makes
-// a new one, says so by notifications that every list may have changed, and sends the
-// request again: see [Message.Recheck].
+// Local set; the Conn goes on. If the server has forgotten the session, the Conn makes
+// a new one, sends notifications that every list may have changed, and repeats the
+// request: see [Message.Recheck].
 //
 // Each request has a goroutine, which reads its answer and calls the Receiver; so has the stream
 // on which a legacy server speaks first. Between messages there is no other.
 type HTTP struct {
-	to   delivery
-	url  *url.URL
-	opt  HTTPOptions
+	httpConn
 	trip http.RoundTripper
-	room chan struct{} // a token for each request in flight
 
-	live context.Context // of all work: ended by Close (ErrClosed)
-	kill context.CancelCauseFunc
-	work sync.WaitGroup
-
-	mu       sync.Mutex
-	closed   bool
+	// httpConn.mu guards the rest.
 	flights  map[ID]*flight
 	session  string
-	version  string // negotiated by initialize
-	past     Handshake
-	asked    map[ID]bool    // by the server, in this session
-	posts    [2]http.Header // of what a legacy session posts, the second may be sent twice; shared, never changed
+	version  string         // negotiated by initialize
+	posts    [2]http.Header // of POSTs of a legacy session, the second for repeatable messages; shared, never changed
 	renewals renewals
 }
 
@@ -106,7 +94,7 @@ type HTTP struct {
 type flight struct {
 	id        ID
 	method    string
-	room      *intake.Room // of the request and its answer; nil: of neither yet
+	room      *intake.Room // of the request and its answer
 	cancel    context.CancelCauseFunc
 	answered  bool
 	cancelled bool          // by the other side: its answer is not missed
@@ -139,20 +127,12 @@ func NewHTTP(rawURL string, opt HTTPOptions) (*HTTP, error) {
 		opt.Pool = NewPool(opt)
 	}
 	opt.Pool.users.Add(1)
-	c := &HTTP{
-		url: u, opt: opt, trip: &redirecting{next: opt.trip()},
-		to:      newDelivery(),
-		room:    make(chan struct{}, maxInFlight),
-		flights: map[ID]*flight{},
-		asked:   map[ID]bool{},
-	}
+	c := &HTTP{trip: &redirecting{next: opt.trip()}, flights: map[ID]*flight{}}
+	c.init(u, opt)
+	c.renewals.number = 1
 	c.renewals.pause = backoff.Waits{First: firstRenewWait, Most: maxRetry}
-	c.live, c.kill = context.WithCancelCause(context.Background())
 	return c, nil
 }
-
-// Start implements Conn.
-func (c *HTTP) Start(r Receiver) { c.to.start(r) }
 
 // Write sends a message. For a request it returns at once and the answer comes
 // to the Receiver; for anything else it waits a little until the upstream has it.
@@ -162,7 +142,10 @@ func (c *HTTP) Write(ctx context.Context, m *Message) error {
 			return nil
 		}
 	}
-	if !c.note(m) {
+	c.mu.Lock()
+	wanted := c.noteSent(m)
+	c.mu.Unlock()
+	if !wanted {
 		m.Release()
 		return nil
 	}
@@ -173,44 +156,13 @@ func (c *HTTP) Write(ctx context.Context, m *Message) error {
 	if !c.begin(func() { defer close(acked); c.tell(m) }) {
 		return ErrClosed
 	}
-	return acknowledged(ctx, c.live, acked, c.opt.ackWait, func() { c.notice("the server takes long to accept a notification") })
-}
-
-// note keeps what a new session will have to be told. It reports false for an answer to a
-// server that has forgotten what it asked.
-func (c *HTTP) note(m *Message) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if m.answers() {
-		_, asked := c.asked[m.ID]
-		delete(c.asked, m.ID)
-		return asked
-	}
-	if !modern(m.Route.Version) {
-		c.past.Note(m)
-	}
-	return true
-}
-
-// begin runs f in a goroutine that Close waits for.
-func (c *HTTP) begin(f func()) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return false
-	}
-	c.work.Go(f)
-	return true
+	return acknowledged(ctx, c.live, acked, c.opt.ackWait, func() { c.opt.notice("the server takes long to accept a notification") })
 }
 
 // launch sends a request in a goroutine of its own, which reads the answer.
 func (c *HTTP) launch(ctx context.Context, m *Message) error {
-	select {
-	case c.room <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-c.live.Done():
-		return ErrClosed
+	if err := c.acquire(ctx); err != nil {
+		return err
 	}
 	fctx, cancel := context.WithCancelCause(c.live)
 	f := &flight{id: m.ID, method: m.Method, room: m.room, cancel: cancel}
@@ -277,30 +229,18 @@ func (c *HTTP) cancelFlight(m *Message) (done bool) {
 // Close ends every stream, and then asks a legacy server to drop the session. When that is done,
 // within about a second, Ended is called.
 func (c *HTTP) Close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return nil
-	}
-	c.closed = true
-	c.kill(ErrClosed)
-	c.to.stop()
-	session := c.session
-	go func() {
-		c.work.Wait()
-		if session != "" {
-			c.drop()
-		}
-		c.opt.Pool.leave()
-		c.to.end(ErrClosed)
-	}()
+	c.close(c.drop)
 	return nil
 }
 
 func (c *HTTP) drop() {
 	ctx, cancel := context.WithTimeout(context.Background(), deleteWait)
 	defer cancel()
-	if resp, err := c.do(ctx, http.MethodDelete, c.header(Route{}), nil); err == nil {
+	h := c.header(Route{})
+	if h.Get(headerSession) == "" {
+		return
+	}
+	if resp, err := c.do(ctx, http.MethodDelete, h, nil); err == nil {
 		resp.Body.Close()
 	}
 }
@@ -350,7 +290,7 @@ func (c *HTTP) postHeader(m *Message) http.Header {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	twice := 0
-	if m.repeatable() {
+	if m.isRepeatable() {
 		twice = 1
 	}
 	same := m.Method != methodInitialize && !validVersion(m.Route.Version) && !modern(c.version)
@@ -374,12 +314,6 @@ func (c *HTTP) postHeader(m *Message) http.Header {
 		c.posts[twice] = h
 	}
 	return h
-}
-
-func (c *HTTP) notice(format string, args ...any) {
-	if c.opt.Notice != nil {
-		c.opt.Notice(fmt.Sprintf(format, args...))
-	}
 }
 
 // quoteError is an error of net/http for the operator: it may hold what the

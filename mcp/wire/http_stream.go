@@ -103,15 +103,15 @@ func (c *HTTP) resume(ctx context.Context, lastID string, route Route) (*http.Re
 // listen opens, once for a session, the stream on which a legacy server may speak first.
 func (c *HTTP) listen() {
 	c.mu.Lock()
-	session, of := c.session, c.renewals.n+1
-	first := c.renewals.listened != of && !c.opt.noListen && !modern(c.version)
-	c.renewals.listened = of
+	session, number := c.session, c.renewals.number
+	first := c.renewals.listened != number && !c.opt.noListen && !modern(c.version)
+	c.renewals.listened = number
 	c.mu.Unlock()
 	if !first {
 		return
 	}
 	there := make(chan struct{})
-	if !c.begin(func() { c.listenLoop(session, of, there) }) {
+	if !c.begin(func() { c.listenLoop(session, number, there) }) {
 		return
 	}
 	// What a server says before it is listened to is lost in many a server: the
@@ -125,13 +125,13 @@ func (c *HTTP) listen() {
 	}
 }
 
-// listenLoop listens as long as the session is there; there is closed once the server has answered.
-func (c *HTTP) listenLoop(session string, of int, there chan<- struct{}) {
+// listenLoop listens until the session ends. It closes there once the server has answered.
+func (c *HTTP) listenLoop(session string, number int, there chan<- struct{}) {
 	answered := sync.OnceFunc(func() { close(there) })
 	defer answered()
 	lastID, asked, opened := "", time.Duration(0), false
 	for tries := 0; tries <= maxResumes; tries++ {
-		if tries > 0 && !c.pause(c.live, tries-1, asked) || c.isOver(of) {
+		if tries > 0 && !c.pause(c.live, tries-1, asked) || c.isReplaced(number) {
 			return
 		}
 		resp, status := c.resume(c.live, lastID, Route{})
@@ -140,8 +140,8 @@ func (c *HTTP) listenLoop(session string, of int, there chan<- struct{}) {
 		case resp != nil:
 			opened = true
 		case opened && status == http.StatusNotFound && session != "":
-			if c.watches() { // else it is for the next request to find out
-				_ = c.renew(c.live, session)
+			if c.hasSubscriptions() { // else the next request finds it out
+				_ = c.renewSession(c.live, session)
 			}
 			return
 		case status == 0 || status >= http.StatusInternalServerError:
@@ -149,7 +149,7 @@ func (c *HTTP) listenLoop(session string, of int, there chan<- struct{}) {
 		default:
 			// spec: 405 says that the server has no such stream; many servers say 404 or 400.
 			if status != http.StatusMethodNotAllowed {
-				c.notice("the server offers no stream for its own messages: HTTP status %d", status)
+				c.opt.notice("the server offers no stream for its own messages: HTTP status %d", status)
 			}
 			return
 		}
@@ -161,20 +161,20 @@ func (c *HTTP) listenLoop(session string, of int, there chan<- struct{}) {
 			tries = 0
 		}
 	}
-	if c.live.Err() == nil && !c.isOver(of) {
-		c.notice("the stream for the server's own messages broke too often: it is not opened again")
+	if c.live.Err() == nil && !c.isReplaced(number) {
+		c.opt.notice("the stream for the server's own messages broke too often: it is not opened again")
 	}
 }
 
-// isOver reports whether there is another session than the one with that number.
-func (c *HTTP) isOver(of int) bool {
+// isReplaced reports whether another session has taken the place of the one with that number.
+func (c *HTTP) isReplaced(number int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.renewals.n+1 != of
+	return c.renewals.number != number
 }
 
-// watches reports whether the client waits to hear of resources.
-func (c *HTTP) watches() bool {
+// hasSubscriptions reports whether the client has subscribed to resources.
+func (c *HTTP) hasSubscriptions() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.past.watched) > 0

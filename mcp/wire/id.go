@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	maxIDBytes = 4 << 10 // of a string
-	maxIDDigit = 256     // bytes of a number
-	maxInteger = 1 << 53 // the last integer that every JSON reader holds exactly
+	maxIDBytes     = 4 << 10 // of a string
+	maxNumberBytes = 256     // bytes of a number
+	maxInteger     = 1 << 53 // the last integer that every JSON reader holds exactly
 )
 
 // ID is a JSON-RPC id: a string in its one canonical JSON spelling, or a number as its peer spells it; the zero ID
@@ -60,16 +60,16 @@ func IDOf(v strictjson.Value) (ID, bool) {
 			return StringID(s), true
 		}
 	case '0':
-		if len(raw) <= maxIDDigit {
+		if len(raw) <= maxNumberBytes {
 			return ID{string(raw)}, true
 		}
 	}
 	return ID{}, false
 }
 
-// answered is the id of the request that a peer answers under id. Ids that we give are integers; some servers
-// give them back as strings (`"1"`), or as other spellings of the number (`1.0`).
-func (id ID) answered() ID {
+// asRequestID returns the id of the request that a peer answers with id. Our own ids are integers; some servers
+// return them as strings (`"1"`), or as other spellings of the number (`1.0`).
+func (id ID) asRequestID() ID {
 	if s, quoted := strings.CutPrefix(id.raw, `"`); quoted {
 		if n, err := strconv.ParseInt(strings.TrimSuffix(s, `"`), 10, 64); err == nil && n >= 0 && n <= maxInteger {
 			return IntID(n)

@@ -25,7 +25,7 @@ type lineReader struct {
 	idle    int // reads in a row that brought nothing
 
 	in   arrival
-	full bool // there is no memory for the line
+	full bool // the memory for the line is used up
 }
 
 // next returns the next line that is not empty, without its end, and the
@@ -115,7 +115,7 @@ func (lr *lineReader) fill() {
 	if len(lr.buf) == cap(lr.buf) {
 		held := lr.buf[lr.off:]
 		room := max(len(held)+readSize, min(2*len(held), lr.max+readSize))
-		if lr.full = lr.in.hold(room) != nil; lr.full {
+		if lr.full = lr.in.reserve(room) != nil; lr.full {
 			return
 		}
 		grown := reuse.Copy(held, room)
@@ -143,7 +143,7 @@ func (lr *lineReader) skip() error {
 	if lr.full {
 		v.Reason, lr.full = reasonNoRoom, false
 	}
-	lr.in.take().Leave()
+	lr.in.takeRoom().Leave()
 	mem, piece := lr.mem, lr.buf[lr.off:]
 	lr.read(nil)
 	for {

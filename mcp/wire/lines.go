@@ -24,11 +24,11 @@ type LinesOptions struct {
 	// that is held; a longer one is skipped byte by byte.
 	Limits strictjson.Limits
 
-	// Stray is called once, with the first line that is no JSON-RPC message of any kind, escaped and cut.
+	// Stray is called once, with the first line that is not a JSON-RPC message, escaped and cut.
 	// It may be nil.
 	Stray func(excerpt string)
 
-	// Room is memory for a line; nil: lines are not counted.
+	// Room returns memory for a line. If it is nil, lines are not counted.
 	Room func() *intake.Room
 }
 
@@ -106,7 +106,7 @@ func (l *Lines) read() {
 		var v *Violation
 		switch {
 		case err == nil:
-			l.decode(line, owned, lr.in.take())
+			l.decode(line, owned, lr.in.takeRoom())
 		case errors.As(err, &v):
 			l.to.violation(v)
 		case gone(err):

@@ -38,13 +38,12 @@ type Message struct {
 	// on the body, and what differs is refused.
 	Claim *Claim
 
-	// Recheck is set on a request about something that a server lists. Where a transport has
-	// to make a new session it does not send the request again, but answers with ErrRenewed:
-	// who asks looks first at what the server lists now.
+	// Recheck is set on a request about something that a server lists. A transport that has
+	// to make a new session does not send the request again, but answers with ErrRenewed:
+	// the caller first reads the new lists.
 	Recheck bool
 
-	// Caller holds the claims of the token with which the message came, as JSON; nil where it came without, or the
-	// token has none. Who reads it must not change it.
+	// Caller holds the claims of the caller's token as JSON, if it has any. It must not be changed.
 	Caller []byte
 
 	// Local is set on an error response that this program made itself on
@@ -60,7 +59,7 @@ type Message struct {
 	buf *reuse.Buffer               // bytes that the values alias, or raw does; nil: shared, or of no Buffer
 
 	kept *kept        // how many have the bytes; nil: the message alone
-	room *intake.Room // memory that is counted for the message; nil: none
+	room *intake.Room // memory that is counted for the message, if any
 }
 
 // NewRequest puts a request together, or a notification if id is zero. params is JSON of
@@ -219,13 +218,13 @@ func (m *Message) Edit(e *strictjson.Edits) error {
 	return nil
 }
 
-// In says which memory is counted for the message.
-func (m *Message) In(room *intake.Room) *Message {
+// WithRoom sets the memory that is counted for the message.
+func (m *Message) WithRoom(room *intake.Room) *Message {
 	m.room = room
 	return m
 }
 
-// Room is the memory that is counted for the message; nil: none is. Release gives it back.
+// Room returns the memory that is counted for the message, if any. Release gives it back.
 func (m *Message) Room() *intake.Room { return m.room }
 
 // answers reports whether the message is a response of either kind.

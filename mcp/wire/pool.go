@@ -17,15 +17,15 @@ import (
 type Pool struct {
 	*http.Transport
 	users atomic.Int64
-	// hasty is until when, in nanoseconds, no connection rests: the server has ended one soon after
-	// it had answered, and did not say so. A request on such a connection would be lost, and not
-	// every request may be sent twice.
-	hasty atomic.Int64
+	// noReuseUntil is the time, in nanoseconds, until which no connection is used again: the server has
+	// closed one soon after an answer without announcing it. A request on such a connection would be
+	// lost, and not every request may be sent twice.
+	noReuseUntil atomic.Int64
 }
 
 // RoundTrip implements http.RoundTripper.
 func (p *Pool) RoundTrip(req *http.Request) (*http.Response, error) {
-	if time.Now().UnixNano() < p.hasty.Load() {
+	if time.Now().UnixNano() < p.noReuseUntil.Load() {
 		p.CloseIdleConnections()
 		once := *req
 		once.Close = true
@@ -34,7 +34,7 @@ func (p *Pool) RoundTrip(req *http.Request) (*http.Response, error) {
 	return p.Transport.RoundTrip(req)
 }
 
-// observed is a connection of a Pool that sees how soon the server ends it.
+// observed is a connection of a Pool that notices how soon the server closes it.
 type observed struct {
 	net.Conn
 	pool  *Pool
@@ -42,8 +42,8 @@ type observed struct {
 }
 
 const (
-	hastyWait = time.Second // too short a rest: servers that let connections rest do so for 5 s and more
-	hastyTime = 10 * time.Minute
+	shortRest   = time.Second // servers that keep idle connections open do so for 5 s and more
+	noReuseTime = 10 * time.Minute
 )
 
 func (c *observed) Write(b []byte) (int, error) {
@@ -53,8 +53,8 @@ func (c *observed) Write(b []byte) (int, error) {
 
 func (c *observed) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if err != nil && !errors.Is(err, net.ErrClosed) && time.Since(time.Unix(0, c.wrote.Load())) < hastyWait {
-		c.pool.hasty.Store(time.Now().Add(hastyTime).UnixNano())
+	if err != nil && !errors.Is(err, net.ErrClosed) && time.Since(time.Unix(0, c.wrote.Load())) < shortRest {
+		c.pool.noReuseUntil.Store(time.Now().Add(noReuseTime).UnixNano())
 	}
 	return n, err
 }

@@ -23,8 +23,8 @@ type StatusError int
 
 func (e StatusError) Error() string { return fmt.Sprintf("wire: HTTP status %d", int(e)) }
 
-// refusal is why a request got no answer: our code and text for the other side, which holds
-// nothing of the upstream's but numbers, and the cause for the operator.
+// refusal is the reason why a request got no answer: our code and text for the other side, which holds
+// only numbers of the upstream, and the cause for the operator.
 type refusal struct {
 	code  int
 	text  string
@@ -48,15 +48,15 @@ func (r *refusal) Error() string { return r.cause.Error() }
 // Unwrap returns the cause.
 func (r *refusal) Unwrap() error { return r.cause }
 
-// local is the error response that tells the sender of the request of the refusal.
+// local returns the error response for the sender of the request.
 func (r *refusal) local(id ID) *Message {
 	m := parsed(NewError(id, fmt.Appendf(nil, `{"code":%d,"message":%q}`, r.code, r.text)))
 	m.Local, m.Cause = true, r
 	return m
 }
 
-// AnswerTo is the error response that tells the sender of a request why the upstream did not
-// answer it, where err wraps the Cause of a Local message; nil: it does not.
+// AnswerTo returns the error response that tells the sender of a request why the upstream did not
+// answer it. It returns nil unless err wraps the Cause of a Local message.
 func AnswerTo(id ID, err error) *Message {
 	r, ok := errors.AsType[*refusal](err)
 	if !ok {
@@ -65,27 +65,27 @@ func AnswerTo(id ID, err error) *Message {
 	return r.local(id)
 }
 
-// RefusedWith is cause, where the upstream has answered a request of ours with an error of
-// that code: [AnswerTo] tells others who wait of it.
+// RefusedWith wraps cause for a request of ours that the upstream has answered with an error of
+// that code, so that [AnswerTo] reports the code to clients that wait for the same answer.
 func RefusedWith(code int64, cause error) error {
 	r := refuse(codeStatus, cause)
 	r.text += fmt.Sprintf(": error %d", code)
 	return r
 }
 
-// statusRefusal is for a status of failure. The number and the time that the server wants to
-// be left alone are told: who asks can do something about them.
+// statusRefusal returns the refusal for a status of failure. Its text has the status and the time after
+// which the server asks to retry, since the client can use them.
 func statusRefusal(resp *http.Response) *refusal {
 	code := resp.StatusCode
 	r := refuse(codeStatus, StatusError(code))
-	switch wait := askedWait(resp); {
+	switch wait := retryAfter(resp); {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		return refuse(codeUnauthorized, r.cause)
 	case code/100 == 3:
 		r.text += fmt.Sprintf(": HTTP status %d, a redirect that is not followed: the operator's log names the URL", code)
 		own := resp.Request.URL
 		if to, err := own.Parse(resp.Header.Get("Location")); err == nil && sameOrigin(to, own) && to.Path != own.Path && strings.TrimSuffix(to.Path, "/") == strings.TrimSuffix(own.Path, "/") {
-			r.text += ", which has the path " + to.EscapedPath() // as the operator wrote it, but for the slash
+			r.text += ", which has the path " + to.EscapedPath() // the configured path, but for the slash
 		}
 		r.cause = fmt.Errorf("%w: the server has moved to %s: if that is right, configure this URL", r.cause, redirectTarget(resp))
 	case wait > 0:
@@ -97,14 +97,14 @@ func statusRefusal(resp *http.Response) *refusal {
 	return r
 }
 
-// Bounds of how long messages of a handshake wait because the server asks for it.
+// Bounds of the time for which a message of the handshake waits because the server asks for it.
 const (
-	minAsked  = time.Second
-	maxAsking = 20 * time.Second
+	minRetryWait = time.Second
+	maxRetryWait = 20 * time.Second
 )
 
-// askedWait is how long the server asks to be left alone; 0: it does not.
-func askedWait(resp *http.Response) time.Duration {
+// retryAfter returns the time after which the server asks the client to retry, or 0.
+func retryAfter(resp *http.Response) time.Duration {
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return backoff.RetryAfter(resp.Header.Get("Retry-After"), time.Now())
@@ -112,22 +112,20 @@ func askedWait(resp *http.Response) time.Duration {
 	return 0
 }
 
-// patient makes a round trip. What belongs to the handshake is sent again where the server asks
-// to be left alone for a while.
-func (o *HTTPOptions) patient(ctx context.Context, greets bool, trip func() (*http.Response, error)) (*http.Response, *refusal) {
+// roundTrip makes a round trip. A message of the handshake is sent again where the server asks
+// the client to retry later.
+func (o *HTTPOptions) roundTrip(ctx context.Context, greeting bool, trip func() (*http.Response, error)) (*http.Response, *refusal) {
 	for waited := time.Duration(0); ; {
 		resp, err := trip()
 		if err != nil {
 			return nil, doRefusal(err)
 		}
-		wait := askedWait(resp)
-		if waited += max(wait, minAsked); wait == 0 || waited > maxAsking || !greets {
+		wait := retryAfter(resp)
+		if waited += max(wait, minRetryWait); wait == 0 || waited > maxRetryWait || !greeting {
 			return resp, nil
 		}
 		resp.Body.Close()
-		if o.Notice != nil {
-			o.Notice(fmt.Sprintf("the server asks to wait %s: HTTP status %d", wait, resp.StatusCode))
-		}
+		o.notice("the server asks to wait %s: HTTP status %d", wait, resp.StatusCode)
 		if backoff.Sleep(ctx, wait) != nil {
 			return nil, refuse(codeCut, context.Cause(ctx))
 		}
@@ -137,8 +135,8 @@ func (o *HTTPOptions) patient(ctx context.Context, greets bool, trip func() (*ht
 const maxRedirects = 3
 
 // redirecting follows redirects that keep method and body within one origin: elsewhere they
-// would take credentials and messages where the operator did not send them. A URL that has
-// moved is not asked again.
+// would take credentials and messages where the operator did not send them. Later requests go
+// to the new URL directly.
 type redirecting struct {
 	next http.RoundTripper
 
@@ -152,14 +150,14 @@ func (t *redirecting) RoundTrip(req *http.Request) (*http.Response, error) {
 	t.mu.Lock()
 	known := t.from != nil && *t.from == *first
 	if known {
-		req = moved(req, t.to)
+		req = withURL(req, t.to)
 	}
 	t.mu.Unlock()
 	for n := 0; ; n++ {
 		resp, err := t.next.RoundTrip(req)
 		if known && err == nil && resp.StatusCode == http.StatusNotFound {
 			t.mu.Lock()
-			t.from = nil // the next request begins where the operator has said
+			t.from = nil // the next request uses the configured URL
 			t.mu.Unlock()
 		}
 		if err != nil || resp.StatusCode != http.StatusTemporaryRedirect && resp.StatusCode != http.StatusPermanentRedirect {
@@ -172,7 +170,7 @@ func (t *redirecting) RoundTrip(req *http.Request) (*http.Response, error) {
 		io.CopyN(io.Discard, resp.Body, 4<<10) // so that the connection serves again
 		resp.Body.Close()
 		to.Fragment, to.RawFragment = "", ""
-		req = moved(req, to)
+		req = withURL(req, to)
 		if req.Body != nil {
 			if req.Body, err = req.GetBody(); err != nil {
 				return nil, err
@@ -184,8 +182,8 @@ func (t *redirecting) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// moved is a request for another URL of the same origin.
-func moved(req *http.Request, to *url.URL) *http.Request {
+// withURL returns a copy of the request for another URL.
+func withURL(req *http.Request, to *url.URL) *http.Request {
 	out := *req
 	out.URL = to
 	return &out
@@ -199,8 +197,8 @@ func portOf(u *url.URL) string {
 	return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)])
 }
 
-// redirectTarget is where a response sends its reader, for the operator: without a query,
-// which may hold a secret.
+// redirectTarget returns the target of a redirect for the operator. It leaves out the query, which
+// may hold a secret.
 func redirectTarget(resp *http.Response) string {
 	to, err := resp.Request.URL.Parse(resp.Header.Get("Location"))
 	if err != nil || resp.Header.Get("Location") == "" {

@@ -14,13 +14,13 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
-// TestHTTPRedirects: what keeps method and body is followed within the origin, a few times; else
-// the operator reads where the server is.
+// TestHTTPRedirects: a redirect that keeps method and body is followed within the origin, a few times; the
+// log names the target of others.
 func TestHTTPRedirects(t *testing.T) {
 	t.Parallel()
 	var stolen atomic.Int64
 	thief := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { stolen.Add(1) }))
-	defer thief.Close()
+	t.Cleanup(thief.Close) // after the subtests, which run in parallel
 	for name, tc := range map[string]struct {
 		status   int
 		to       string // HOST is the server
@@ -87,7 +87,7 @@ func TestHTTPRedirects(t *testing.T) {
 	})
 }
 
-// TestHTTPAsksToWait: what a server says of its load is told, and heeded in the handshake.
+// TestHTTPAsksToWait: the client learns when a server asks to retry later, and the handshake waits.
 func TestHTTPAsksToWait(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -162,10 +162,10 @@ func TestHTTPConnectionEnds(t *testing.T) {
 	}
 }
 
-// TestPoolHasty: connections of a server that ends them without a word are not used twice.
-func TestPoolHasty(t *testing.T) {
+// TestPoolNoReuse: connections of a server that closes them without announcing it are not used twice.
+func TestPoolNoReuse(t *testing.T) {
 	t.Parallel()
-	var lost atomic.Int64
+	lost := 0
 	c, _ := upstream(t, raw(func(w io.Writer) {
 		text := `{"jsonrpc":"2.0","id":1,"result":{}}`
 		io.WriteString(w, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 36\r\n\r\n"+text)
@@ -173,14 +173,14 @@ func TestPoolHasty(t *testing.T) {
 	send(t, c, request(1, "ping"))
 	receive(t, c).Release()
 	pool := c.(*pulled).Conn.(*HTTP).opt.Pool
-	waittest.Until(t, "the end of the connection is seen", func() bool { return pool.hasty.Load() != 0 })
+	waittest.Until(t, "the end of the connection is noticed", func() bool { return pool.noReuseUntil.Load() != 0 })
 	for range 20 {
 		send(t, c, request(1, "tools/call"))
 		if m := receive(t, c); m.Kind != Response {
-			lost.Add(1)
+			lost++
 		}
 	}
-	if lost.Load() > 0 {
-		t.Errorf("%d of 20 calls lost", lost.Load())
+	if lost > 0 {
+		t.Errorf("%d of 20 calls lost", lost)
 	}
 }

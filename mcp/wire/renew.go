@@ -6,29 +6,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
 )
 
-// renewals are the sessions that an HTTP has made in the place of forgotten ones. The
-// HTTP's lock guards them.
+// renewals describes the sessions that an HTTP has made in the place of forgotten ones. The
+// HTTP's lock guards it.
 type renewals struct {
 	running  *renewal
-	n        int
-	last     time.Time
+	number   int           // of the session; the first is 1
+	last     time.Time     // when the session was made
 	pause    backoff.Waits // between sessions that are forgotten soon
-	listened int           // n of the session that is listened to, and 1
-	unproven bool          // the last session has answered nothing yet but its handshake
+	listened int           // number of the last session whose stream was opened
+	unproven bool          // the session has answered nothing yet but its handshake
 	final400 bool          // status 400 does not mean that a session is forgotten: a new one got it too
 }
 
-// renewal is the making of a new session, which all who need one wait for.
+// renewal makes a new session. All requests that need the session wait for it.
 type renewal struct {
 	done    chan struct{}
 	refused *refusal // set before done is closed
@@ -36,23 +33,23 @@ type renewal struct {
 
 const (
 	firstRenewWait = 100 * time.Millisecond
-	steadySession  = time.Minute // how long a session lives that was worth making
+	steadySession  = time.Minute // a session that lived so long is replaced without a pause
 	renewWait      = 30 * time.Second
 )
 
 func sessionOf(resp *http.Response) string { return resp.Request.Header.Get(headerSession) }
 
-// isGone reports whether the server says that it does not know the session.
+// isGone reports whether the server answers that it does not know the session.
 //
 // spec: MCP 2025-03-26, transports/session-management
 func isGone(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusNotFound && sessionOf(resp) != ""
 }
 
-// isForgotten reports whether the server has refused a request because it does not know the
-// session, so that the request was not carried out. Many servers say 400 in the place of 404, and
-// some say 404 of what a request asks for. named: the error bears the request's id.
-func (c *HTTP) isForgotten(ctx context.Context, m *Message, resp *http.Response, named bool) bool {
+// hasForgottenSession reports whether the server has refused a request because it does not know the
+// session, so that the request was not carried out. Many servers answer 400 instead of 404, and
+// some answer 404 for the object of the request. named means that the error bears the request's id.
+func (c *HTTP) hasForgottenSession(ctx context.Context, m *Message, resp *http.Response, named bool) bool {
 	session, status := sessionOf(resp), resp.StatusCode
 	if session == "" || status != http.StatusNotFound && status != http.StatusBadRequest {
 		return false
@@ -61,19 +58,19 @@ func (c *HTTP) isForgotten(ctx context.Context, m *Message, resp *http.Response,
 	r := &c.renewals
 	r.final400 = r.final400 || status == http.StatusBadRequest && r.unproven && c.session == session
 	final, other := status == http.StatusBadRequest && r.final400, c.session != session
-	sure := status == http.StatusNotFound && (r.n == 0 || time.Since(r.last) > steadySession)
+	sure := status == http.StatusNotFound && (r.number == 1 || time.Since(r.last) > steadySession)
 	c.mu.Unlock()
 	switch {
 	case final || other:
 		return !final
-	case !named && (sure || status == http.StatusBadRequest && m.repeatable()):
+	case !named && (sure || status == http.StatusBadRequest && m.isRepeatable()):
 		return true
 	}
-	return !c.isKnown(ctx)
+	return !c.knowsSession(ctx)
 }
 
-// isKnown reports whether the server knows the session.
-func (c *HTTP) isKnown(ctx context.Context) bool {
+// knowsSession reports whether the server knows the session.
+func (c *HTTP) knowsSession(ctx context.Context) bool {
 	ping, refused := c.send(ctx, NewRequest(StringID("pellucid-ping"), methodPing, nil))
 	if refused != nil {
 		return true
@@ -82,9 +79,8 @@ func (c *HTTP) isKnown(ctx context.Context) bool {
 	return ping.StatusCode != http.StatusNotFound && ping.StatusCode != http.StatusBadRequest
 }
 
-// repeatable reports whether the server may get the message twice: it changes nothing, or
-// nothing more.
-func (m *Message) repeatable() bool {
+// isRepeatable reports whether the server may get the message twice without a further effect.
+func (m *Message) isRepeatable() bool {
 	switch m.Method {
 	case methodInitialize, methodInitialized, methodPing, methodSetLevel, methodSubscribe, methodUnsubscribe,
 		"server/discover", "resources/read", "prompts/get", "completion/complete", "tasks/get":
@@ -93,9 +89,8 @@ func (m *Message) repeatable() bool {
 	return strings.HasSuffix(m.Method, "/list")
 }
 
-// greets reports whether the message is of the handshake, or of the look at what the server
-// lists that follows.
-func (m *Message) greets() bool {
+// isGreeting reports whether the message belongs to the handshake or to the listing that follows it.
+func (m *Message) isGreeting() bool {
 	return m.Method == methodInitialize || m.Method == methodInitialized || m.Method == "server/discover" || strings.HasSuffix(m.Method, "/list")
 }
 
@@ -119,9 +114,9 @@ func (n *renewal) wait(ctx context.Context) *refusal {
 	}
 }
 
-// renew makes a new session in the place of old. Requests that find it forgotten at the same
-// time get the same new one.
-func (c *HTTP) renew(ctx context.Context, old string) *refusal {
+// renewSession makes a new session in the place of old. Requests that find old forgotten at the same
+// time share the new session.
+func (c *HTTP) renewSession(ctx context.Context, old string) *refusal {
 	c.mu.Lock()
 	n := c.renewals.running
 	switch {
@@ -141,15 +136,14 @@ func (c *HTTP) renew(ctx context.Context, old string) *refusal {
 	return n.wait(ctx)
 }
 
-// makeSession runs n: it leads the server to where it was in the session old.
+// makeSession runs n: it opens a session in the place of old and repeats the handshake in it.
 func (c *HTTP) makeSession(n *renewal, old string) {
 	ctx, stop := context.WithTimeout(c.live, renewWait)
 	defer stop()
 	r := &c.renewals
 	c.mu.Lock()
 	past := c.past.Clone()
-	voided := slices.Collect(maps.Keys(c.asked))
-	clear(c.asked)
+	voided := c.dropRequests()
 	c.session, c.posts = "", [2]http.Header{}
 	wait := time.Duration(0)
 	if time.Since(r.last) > steadySession {
@@ -161,12 +155,12 @@ func (c *HTTP) makeSession(n *renewal, old string) {
 	err := backoff.Sleep(ctx, wait)
 	var changed []string
 	if err == nil {
-		changed, err = past.Replay(ctx, &renewing{c: c, version: past.Version})
+		changed, err = past.Replay(ctx, renewing{c}, false)
 	}
 	c.mu.Lock()
 	r.last = time.Now()
 	if err == nil {
-		r.n++
+		r.number++
 		r.unproven = true
 	} else {
 		c.session, c.version = old, past.Version // so that the next request finds it forgotten
@@ -174,11 +168,11 @@ func (c *HTTP) makeSession(n *renewal, old string) {
 	c.posts = [2]http.Header{}
 	c.mu.Unlock()
 	if err == nil {
-		c.notice("the server had forgotten the session: it has a new one")
+		c.opt.notice("the server had forgotten the session: it has a new one")
 		c.listen()
 		c.to.announce(c.live, voided, changed)
-	} else if n.refused, _ = errors.AsType[*refusal](err); n.refused == nil {
-		n.refused = refuse(codeSessionGone, fmt.Errorf("%w: %w", ErrSessionGone, err))
+	} else {
+		n.refused = sessionRefusal(err)
 	}
 	c.mu.Lock()
 	r.running = nil
@@ -186,47 +180,33 @@ func (c *HTTP) makeSession(n *renewal, old string) {
 	close(n.done)
 }
 
-// renewing is the server that a new session is made with.
-type renewing struct {
-	c       *HTTP
-	version string // of the session before
-	asked   int
-}
-
-var _ Greeted = (*renewing)(nil)
+// renewing is the server with which HTTP makes a new session.
+type renewing struct{ *HTTP }
 
 // Ask implements Greeted.
-func (g *renewing) Ask(ctx context.Context, method string, params []byte) (*Message, error) {
-	g.asked++
-	m := NewRequest(StringID("pellucid-"+strconv.Itoa(g.asked)), method, params)
+func (c renewing) Ask(ctx context.Context, m *Message) (*Message, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	f := &flight{id: m.ID, method: method, cancel: cancel, own: make(chan *Message, 1)}
-	if !g.c.enlist(f) {
+	f := &flight{id: m.ID, method: m.Method, cancel: cancel, own: make(chan *Message, 1)}
+	if !c.enlist(f) {
 		return nil, errNotInitialized
 	}
-	defer g.c.strike(f)
-	r := g.c.exchange(ctx, f, m)
+	defer c.strike(f)
+	r := c.exchangeOnce(ctx, f, m)
 	select {
 	case a := <-f.own:
 		return a, nil
 	default:
 	}
 	if r == nil {
-		r = refuse(codeCut, errors.New("wire: no answer in the stream"))
+		r = refuse(codeCut, errNoAnswer)
 	}
 	return nil, r
 }
 
-// Initialized implements Greeted. A server may have learned another revision meanwhile.
-func (g *renewing) Initialized(ctx context.Context, version string, ready bool) error {
-	if version != g.version && !IsLegacy(version) {
-		return errNotInitialized
-	}
-	if !ready {
-		return nil
-	}
-	resp, r := g.c.send(ctx, NewRequest(ID{}, methodInitialized, nil))
+// Notify implements Greeted.
+func (c renewing) Notify(ctx context.Context, m *Message) error {
+	resp, r := c.send(ctx, m)
 	if r != nil {
 		return r
 	}
@@ -235,4 +215,12 @@ func (g *renewing) Initialized(ctx context.Context, version string, ready bool) 
 		return statusRefusal(resp)
 	}
 	return nil
+}
+
+// sessionRefusal returns the refusal for a session that could not be made anew.
+func sessionRefusal(err error) *refusal {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return r
+	}
+	return refuse(codeSessionGone, fmt.Errorf("%w: %w", ErrSessionGone, err))
 }

@@ -178,7 +178,7 @@ func TestHTTPNewSession(t *testing.T) {
 	}
 }
 
-// TestHTTPRecheck: what is about an item goes back to its sender, who looks first.
+// TestHTTPRecheck: a request about an item goes back to its sender, which reads the lists first.
 func TestHTTPRecheck(t *testing.T) {
 	t.Parallel()
 	s := &forgetful{}
@@ -224,7 +224,7 @@ func TestHTTPHonestBadRequest(t *testing.T) {
 	}
 }
 
-// TestHTTPHonestNotFound: status 404 of what a request asks for is an answer, and costs one new
+// TestHTTPHonestNotFound: status 404 for the object of a request is an answer, and costs one new
 // session at most. A session that is forgotten soon after is still found to be.
 func TestHTTPHonestNotFound(t *testing.T) {
 	t.Parallel()
@@ -323,7 +323,7 @@ func TestHTTPOtherRevision(t *testing.T) {
 }
 
 // TestHTTPSessionEndsAtWork: a request whose stream goes on is not disturbed by another one's new
-// session, and what the server asked in the old session is withdrawn and not answered.
+// session, and requests of the server in the old session are withdrawn and not answered.
 func TestHTTPSessionEndsAtWork(t *testing.T) {
 	t.Parallel()
 	goOn := make(chan bool)

@@ -17,8 +17,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
-// TestArrivalsHaveRoom: what a server sends is counted while it comes, by each transport, until its message is
-// released; a message for which there is no memory is refused, and what follows it is read.
+// TestArrivalsHaveRoom: each transport counts the memory of a message from its arrival until its release. A
+// message that exceeds the memory is refused, and the next one is read.
 func TestArrivalsHaveRoom(t *testing.T) {
 	t.Parallel()
 	const size = 1 << 20
@@ -38,12 +38,12 @@ func TestArrivalsHaveRoom(t *testing.T) {
 				if v := new(Violation); !errors.As(err, &v) || v.Reason != reasonNoRoom || v.ID != IntID(1) {
 					return nil, err
 				}
-				if line, _, next := lr.next(); string(line) != short || lr.in.take() != nil {
+				if line, _, next := lr.next(); string(line) != short || lr.in.takeRoom() != nil {
 					t.Errorf("behind the line: %s, %v", line, next)
 				}
 				return nil, intake.ErrFull
 			}
-			l.decode(line, owned, lr.in.take())
+			l.decode(line, owned, lr.in.takeRoom())
 			return (<-p.in).m, nil
 		},
 		"event": func() (*Message, error) {
@@ -62,13 +62,13 @@ func TestArrivalsHaveRoom(t *testing.T) {
 		},
 		"body": func() (*Message, error) {
 			in := arrival{newRoom: room, patience: time.Millisecond}
-			b, err := readWhole(bytes.NewReader([]byte(long)), -1, 4*size, in.hold)
+			b, err := readWhole(bytes.NewReader([]byte(long)), -1, 4*size, in.reserve)
 			if err != nil {
-				in.take().Leave()
+				in.takeRoom().Leave()
 				return nil, err
 			}
 			m, err := Decode(b.Bytes(), defaultLimits)
-			m.buf, m.room = b, in.take()
+			m.buf, m.room = b, in.takeRoom()
 			return m, err
 		},
 	} {
@@ -96,8 +96,8 @@ func TestArrivalsHaveRoom(t *testing.T) {
 	}
 }
 
-// TestAnswerSharesRoom: the answer to a request is counted with the request, so that a large one may have all that
-// there is, and both are given back.
+// TestAnswerSharesRoom: the answer to a request is counted together with the request, so that a large one may have
+// the whole budget, and both are given back.
 func TestAnswerSharesRoom(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

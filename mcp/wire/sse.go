@@ -46,7 +46,7 @@ func (es *eventReader) append(b, more []byte) []byte {
 	return buf.Bytes()
 }
 
-// heldReader reads on where there is memory for what has come of an event.
+// heldReader reserves memory for the event that arrives before it reads on.
 type heldReader struct {
 	io.Reader
 	es *eventReader
@@ -57,8 +57,8 @@ func (h heldReader) Read(p []byte) (int, error) {
 	for _, b := range es.growing {
 		n += len(b.Bytes())
 	}
-	if err := es.in.hold(n); err != nil {
-		es.in.take().Leave()
+	if err := es.in.reserve(n); err != nil {
+		es.in.takeRoom().Leave()
 		return 0, err
 	}
 	return h.Reader.Read(p)
@@ -82,7 +82,7 @@ func (es *eventReader) own(e eventstream.Event) *reuse.Buffer {
 // message returns what an event of MCP carries, or why it is not a message; nil twice for an
 // event that is about something else.
 func (es *eventReader) message(e eventstream.Event) (*Message, *Violation) {
-	buf, room := es.own(e), es.in.take()
+	buf, room := es.own(e), es.in.takeRoom()
 	if e.Name != "" && e.Name != "message" || len(e.Data) == 0 {
 		buf.Release()
 		room.Leave()

@@ -125,7 +125,7 @@ func TestSSEBad(t *testing.T) {
 	}
 }
 
-// TestSSEOpensAgain: a stream that has ended takes what was under way with it; the next request
+// TestSSEOpensAgain: requests under way end with their stream; the next request
 // opens another one, and repeats the handshake.
 func TestSSEOpensAgain(t *testing.T) {
 	t.Parallel()

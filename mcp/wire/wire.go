@@ -34,9 +34,9 @@ const (
 var (
 	// ErrUnreachable: no connection to the peer could be made (refused, no such host, TLS).
 	ErrUnreachable = errors.New("wire: peer unreachable")
-	// ErrSessionGone: the upstream does not know our session, and not a new one either.
+	// ErrSessionGone: the upstream knows neither our session nor a new one.
 	ErrSessionGone = errors.New("wire: session ended by the peer")
-	// ErrRenewed: the upstream had forgotten our session, and has a new one. The request
+	// ErrRenewed: the upstream had forgotten our session and has opened a new one. The request
 	// was not carried out: see [Message.Recheck].
 	ErrRenewed = errors.New("wire: session made anew")
 	// ErrClosed: the Conn was closed on this side.

@@ -46,7 +46,7 @@ func (messages) Places(root strictjson.Value, each func(Place)) bool {
 		switch role := m.Get("role").Text(); {
 		case role == "assistant":
 			is = p.messagesAgent(content)
-		case role == "system": // what a host says in the middle of a conversation is not the user's
+		case role == "system": // a reminder of the host in the middle of a conversation, not a text of the user
 			p.texts(PlaceSystem, content, Instead{}, false)
 		case content.Kind() == '"':
 			p(Place{Kind: PlaceUser, Value: content, Instead: asText})

@@ -82,7 +82,7 @@ func TestRequestIsRead(t *testing.T) {
 	}
 }
 
-// TestSystemInTheMiddle: what a host says in the middle of a conversation is not read as the user's words.
+// TestSystemInTheMiddle: a text of the host in the middle of a conversation is not read as a text of the user.
 func TestSystemInTheMiddle(t *testing.T) {
 	f := format.Of(format.Messages)
 	src := `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Read x."},{"role":"system","content":"A reminder."},` +

@@ -76,7 +76,7 @@ func (g *Guard) inspect(found *route, t target, w http.ResponseWriter, r *http.R
 	}
 	defer resp.Body.Close()
 	alive()
-	in := &incoming{g: g, x: x, r: r, resp: resp, ctx: ctx, alive: alive, hold: room.Growing(answerCost, intake.BodyWait)}
+	in := &incoming{g: g, x: x, r: r, resp: resp, ctx: ctx, alive: alive, reserve: room.Growing(answerCost, intake.BodyWait)}
 	switch {
 	case redirects(resp.StatusCode) && !g.o.Audit:
 		g.counters.exchanged("refused-answer")
@@ -117,16 +117,16 @@ func (g *Guard) probeHeader(found *route, r *http.Request) http.Header {
 
 // incoming is an answer that comes in.
 type incoming struct {
-	g     *Guard
-	x     *exchange
-	r     *http.Request
-	resp  *http.Response
-	ctx   context.Context // that the answer is read under
-	alive func()
-	hold  func(n int) error // waits for memory for n bytes of the answer
+	g       *Guard
+	x       *exchange
+	r       *http.Request
+	resp    *http.Response
+	ctx     context.Context // that the answer is read under
+	alive   func()
+	reserve func(n int) error // waits for memory for n bytes of the answer
 }
 
-// answerCost is what a byte of an answer that is held may cost.
+// answerCost is the memory that is counted for a byte of an answer that is held.
 const answerCost = 2
 
 func (in *incoming) passAll(w http.ResponseWriter) {
@@ -155,7 +155,7 @@ func (in *incoming) whole(w http.ResponseWriter) {
 	for buf := make([]byte, 32<<10); ; {
 		n, err := in.resp.Body.Read(buf)
 		in.alive()
-		if noRoom := in.hold(len(all) + n); noRoom != nil {
+		if noRoom := in.reserve(len(all) + n); noRoom != nil {
 			g.busy(w, in.r, in.x.f, noRoom)
 			return
 		}

@@ -161,7 +161,7 @@ func TestPlanBound(t *testing.T) {
 	}
 }
 
-// TestPlannerDenied: where the planner refuses its key the operator is told so, and
+// TestPlannerDenied: the log reports a planner that refuses its key, and
 // the statement says it.
 func TestPlannerDenied(t *testing.T) {
 	var log logtest.Buffer

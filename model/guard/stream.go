@@ -32,7 +32,7 @@ func (in *incoming) stream(w http.ResponseWriter) {
 		case s.over:
 		case damaged != nil:
 			s.damaged(damaged)
-		case s.holds()+len(s.split.Rest()) > in.g.o.maxAnswer || in.hold(s.holds()+len(s.split.Rest())) != nil:
+		case s.holds()+len(s.split.Rest()) > in.g.o.maxAnswer || in.reserve(s.holds()+len(s.split.Rest())) != nil:
 			s.tooLong()
 		case err == io.EOF && s.read.stream.Whole() && len(s.split.Rest()) == 0:
 			s.end(eventstream.Event{})
@@ -129,7 +129,7 @@ func (s *flow) end(last eventstream.Event) {
 		g.counters.exchanged("forwarded")
 	default:
 		s.held = append(s.held, last.Raw...)
-		s.decide(a)
+		s.decideHeld(a)
 	}
 }
 
@@ -141,8 +141,8 @@ func (s *flow) release(last []byte) {
 	s.kept, s.held = nil, nil
 }
 
-// decide decides on what is held.
-func (s *flow) decide(a *answer) {
+// decideHeld decides on the calls that are held.
+func (s *flow) decideHeld(a *answer) {
 	s.flush()
 	in := s.in
 	var o decision
@@ -207,7 +207,7 @@ func (s *flow) cut() {
 	}
 	a := s.read.answer()
 	a.strange = true
-	s.decide(a)
+	s.decideHeld(a)
 }
 
 // tooLong is a stream of which more would have to be held than there is room for.
@@ -219,7 +219,7 @@ func (s *flow) tooLong() {
 	}
 	a := s.read.answer()
 	a.strange = true
-	s.decide(a)
+	s.decideHeld(a)
 }
 
 // damaged is a stream in which no event can be found any more. A client must not take what

@@ -15,7 +15,7 @@
 //   - google-gemini: POST BASE/models/MODEL:generateContent, and :streamGenerateContent?alt=sse; key in X-Goog-Api-Key; seed: yes; fingerprint: none
 //   - google-gemini-array: the same, with streams that are one JSON array; key in X-Goog-Api-Key; seed: yes; fingerprint: none
 //
-// BASE is https, or http where its host is this machine; nothing else is connected to then, whatever the name resolves
+// BASE is https, or http where its host is this machine; then it connects to this machine only, whatever the name resolves
 // to. Redirects are not followed, proxies not asked, compressed answers refused.
 //
 // A request is JSON with its members in one order and without white space; schemas and arguments of tools stand in it
@@ -24,12 +24,12 @@
 //
 // An answer is strict JSON. Members that are not known are passed over; content of
 // a kind that was not asked for makes the answer malformed. So does a stream that contradicts itself: a
-// second id, model, fingerprint or reason, events out of order, a last event that says something else than the pieces
-// before. A stream ends with its last event ([DONE], message_stop, response.completed); one that ends before it
+// second id, model, fingerprint or reason, events out of order, a last event that contradicts the pieces before
+// it. A stream ends with its last event ([DONE], message_stop, response.completed); one that ends before it
 // is cut.
 //
-// Arguments of a proposed tool call are one strict JSON object, or the call is marked with what is wrong. It is
-// neither mended nor dropped. No arguments at all are {}.
+// Arguments of a proposed tool call are one strict JSON object, or the call is marked with the error. It is
+// neither repaired nor dropped. No arguments at all are {}.
 //
 // Embeddings (POST BASE/embeddings of OpenAI's interface, with the key as for openai-chat) have requests of
 // one text, {"model":…,"input":[…],"encoding_format":"float"}. The text is cut at 8 KiB. The answer has to hold
@@ -38,25 +38,25 @@
 //
 // # Attempts
 //
-// Tried again, three times by default, is what another attempt may cure: no connection, a timeout, 408, 429, 5xx, a
-// stream that was cut; never once a piece of the answer has been handed on. The wait doubles from 0.5 s, is lengthened
+// A request is repeated, three times by default, after a failure that may pass: no connection, a timeout, 408, 429,
+// 5xx, a stream that was cut. It is not repeated once a piece of the answer has been handed on. The wait doubles from 0.5 s, is lengthened
 // at random by up to a quarter, and is never shorter than Retry-After. A provider that asks for more than 30 s is
 // not asked again. A 429 because a quota is used up, and every other 4xx, is final.
 //
-// After five failures in a row the circuit is open for 30 s; then one attempt decides. What the caller did wrong, and
-// a 429, count as no failure.
+// After five failures in a row the circuit is open for 30 s; then one attempt decides. Errors of
+// the caller and status 429 do not count as failures.
 //
 // # Budgets
 //
 // A budget has ceilings for calls (attempts that reach the wire), tokens and cost. Before each attempt its highest
-// price is set aside, or it is not made:
+// price is reserved, or it is not made:
 //
-//   - input: the caller's own bound, or one token for every byte of the request and 1,024 for what the provider adds;
-//   - output: the largest answer asked for (4,096 tokens if nothing is said);
+//   - input: the caller's own bound, or one token for every byte of the request and 1,024 for additions of the provider;
+//   - output: the largest answer asked for (4,096 tokens by default);
 //   - cost: both at the highest price that could apply.
 //
-// Afterwards the usage that the provider states is charged, cached input at its own price. Where it states none, or
-// one that contradicts itself, all that was set aside is charged. An answer of an error costs a call and no tokens.
+// Afterwards the usage that the provider states is charged, cached input at its own price. Without a usage, or
+// with one that contradicts itself, the whole reserve is charged. An answer of an error costs a call and no tokens.
 package llm
 
 import (

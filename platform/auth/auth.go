@@ -27,7 +27,7 @@ type Principal struct {
 	ID     string   // stable, safe in a log line (validID)
 	Scopes []string // may be shared between requests: not to be changed
 
-	Claims []byte    // of its token, as JSON; nil: it has none. Not to be changed
+	Claims []byte    // of its token, as JSON, if it has any: not to be changed
 	Until  time.Time // from when on the credential is not accepted; zero: it has no end
 	Source Source    // what of the configuration accepts it
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// What a page of another origin may send and read. No cookie goes with its requests:
+// A page of another origin may send and read this. Its requests carry no cookie:
 // Access-Control-Allow-Credentials is never sent.
 const (
 	pageMethods = "GET, POST, DELETE"
@@ -20,13 +20,13 @@ const (
 )
 
 // answeredPreflight lets a page of one of the origins read the answer to r, and answers r itself
-// where a browser only asks what the page may send.
+// if it is a preflight request of a browser.
 func (l *local) answeredPreflight(w http.ResponseWriter, r *http.Request) bool {
 	if len(l.origins) == 0 {
 		return false
 	}
 	h := w.Header()
-	h.Add("Vary", "Origin") // also where the request has none: a cache may keep the answer for a page
+	h.Add("Vary", "Origin") // also without an Origin: a cache may keep the answer for a page
 	values := r.Header["Origin"]
 	if len(values) == 0 {
 		return false
@@ -47,8 +47,8 @@ func (l *local) answeredPreflight(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// allowedHeaders are the headers that a page may send: those of MCP, and the others that
-// it asks for. A page of a configured origin could send them from a program as well.
+// allowedHeaders returns the headers that a page may send: those of MCP, and the others that
+// it asks for. A program could send them as well.
 func allowedHeaders(asked string) string {
 	allowed := pageSends
 	if len(asked) > maxPageSends {

@@ -54,7 +54,7 @@ func (s *source) discover(ctx context.Context) (uri string, err error) {
 	return uri, err
 }
 
-// IssuerKey is what identifiers of one issuer have in common: with an empty path and with the path "/" they are
+// IssuerKey returns the identifier of an issuer in one spelling: with an empty path and with the path "/" it is
 // the same URL (RFC 3986 6.2.3), and many issuers use both.
 func IssuerKey(issuer string) string {
 	bare, slash := strings.CutSuffix(issuer, "/")

@@ -27,9 +27,9 @@ const (
 	// minLoad is the shortest time from the end of one load to the next one that
 	// a token can cause, and the longest one between attempts.
 	minLoad = time.Minute
-	// maxWaiting is how many requests wait for a load: tokens that name unknown keys must not gather.
+	// maxWaiting bounds the requests that wait for a load.
 	maxWaiting = 256
-	// maxSigned is how many tokens are remembered whose signature was right.
+	// maxSigned bounds the tokens with a valid signature that are remembered.
 	maxSigned = 4096
 )
 
@@ -56,10 +56,10 @@ func (k verifyKey) fits(alg jose.SignatureAlgorithm) bool {
 	return false
 }
 
-// isSigned reports whether one of the keys, which were found for alg at that load, has signed the token. A token
-// that was signed is remembered until the next load. Others are checked by half of the processors at most, so that
-// a flood of bad ones leaves the rest to what callers with good ones do.
-func (s *keySet) isSigned(ctx context.Context, token string, alg jose.SignatureAlgorithm, keys []verifyKey, load time.Time) (bool, error) {
+// verifySignature reports whether one of the keys, which findKeys returned with that load, has signed the token. It
+// remembers a valid token until the next load. At most half of the processors check other tokens, so that a
+// flood of invalid ones leaves the rest to callers with valid ones.
+func (s *keySet) verifySignature(ctx context.Context, token string, alg jose.SignatureAlgorithm, keys []verifyKey, load time.Time) (bool, error) {
 	digest := sha256.Sum256([]byte(token))
 	s.mu.Lock()
 	known := s.signed[digest] && s.loaded.Equal(load)
@@ -168,10 +168,10 @@ type keySet struct {
 	checking chan struct{}              // places for checks of signatures
 }
 
-// find returns the keys that may have signed a token with the header h, and when they were loaded. Old keys
+// findKeys returns the keys that may have signed a token with the header h, and when they were loaded. Old keys
 // count while new ones are being fetched. The error is a *refusal if the issuer
 // has no such key, and *unavailable if that cannot be known.
-func (s *keySet) find(ctx context.Context, h joseHeader) ([]verifyKey, time.Time, error) {
+func (s *keySet) findKeys(ctx context.Context, h joseHeader) ([]verifyKey, time.Time, error) {
 	s.mu.Lock()
 	now := s.now()
 	found := s.match(now, h)
@@ -181,7 +181,7 @@ func (s *keySet) find(ctx context.Context, h joseHeader) ([]verifyKey, time.Time
 	}
 	if len(found) > 0 || wait == nil {
 		defer s.mu.Unlock()
-		return s.answer(now, found)
+		return s.checkFound(now, found)
 	}
 	if s.waiting >= maxWaiting {
 		defer s.mu.Unlock()
@@ -202,11 +202,11 @@ func (s *keySet) find(ctx context.Context, h joseHeader) ([]verifyKey, time.Time
 		return nil, time.Time{}, &unavailable{"the request was given up", time.Second}
 	}
 	now = s.now()
-	return s.answer(now, s.match(now, h))
+	return s.checkFound(now, s.match(now, h))
 }
 
-// answer says what it means that found was found. The lock is held.
-func (s *keySet) answer(now time.Time, found []verifyKey) ([]verifyKey, time.Time, error) {
+// checkFound returns found, or the reason why it is empty. The lock is held.
+func (s *keySet) checkFound(now time.Time, found []verifyKey) ([]verifyKey, time.Time, error) {
 	switch {
 	case len(found) > 0:
 		return found, s.loaded, nil

@@ -63,7 +63,7 @@ func (i *stubIssuer) keySet() *keySet {
 
 // outcome looks the kid up: "ok", "refused", or in how long it can be known.
 func outcome(s *keySet, kid string) string {
-	keys, _, err := s.find(context.Background(), joseHeader{alg: jose.EdDSA, kid: kid})
+	keys, _, err := s.findKeys(context.Background(), joseHeader{alg: jose.EdDSA, kid: kid})
 	var un *unavailable
 	switch {
 	case err == nil && len(keys) == 1:
@@ -199,7 +199,7 @@ func TestKeySetImpatient(t *testing.T) {
 		s := iss.keySet()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, _, err := s.find(ctx, joseHeader{alg: jose.EdDSA, kid: "a"})
+		_, _, err := s.findKeys(ctx, joseHeader{alg: jose.EdDSA, kid: "a"})
 		if err == nil || errors.Is(err, ErrUnauthenticated) {
 			t.Errorf("find = %v, want that it cannot be known", err)
 		}
@@ -243,7 +243,7 @@ func TestSignedOnce(t *testing.T) {
 	i := newStub()
 	i.keys = keys
 	s := i.keySet()
-	found, load, err := s.find(t.Context(), joseHeader{alg: jose.EdDSA, kid: "a"})
+	found, load, err := s.findKeys(t.Context(), joseHeader{alg: jose.EdDSA, kid: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,17 +252,17 @@ func TestSignedOnce(t *testing.T) {
 		defer func() { <-s.checking }()
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
-		_, err := s.isSigned(ctx, token, jose.EdDSA, found, load)
+		_, err := s.verifySignature(ctx, token, jose.EdDSA, found, load)
 		return err != nil
 	}
 	if !busy(token) {
 		t.Error("a token that was never checked is accepted")
 	}
-	if ok, err := s.isSigned(t.Context(), token, jose.EdDSA, found, load); !ok || err != nil {
+	if ok, err := s.verifySignature(t.Context(), token, jose.EdDSA, found, load); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	bad := token[:len(token)-4] + "AAAA"
-	if ok, err := s.isSigned(t.Context(), bad, jose.EdDSA, found, load); ok || err != nil {
+	if ok, err := s.verifySignature(t.Context(), bad, jose.EdDSA, found, load); ok || err != nil {
 		t.Error("a bad signature", ok, err)
 	}
 	if busy(token) || !busy(bad) {

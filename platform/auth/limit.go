@@ -55,7 +55,7 @@ func NewLimit(l Limits) (func(http.Handler) http.Handler, error) {
 			e, wait := t.enter(key, time.Now())
 			switch {
 			case e == nil && l.Refuse != nil:
-				ComeAgain(w, wait)
+				SetRetryAfter(w, wait)
 				l.Refuse.ServeHTTP(w, r)
 				return
 			case e == nil:
@@ -79,9 +79,9 @@ func (l *Limits) orDefault() error {
 	return nil
 }
 
-// ByName holds requests to l by a name that its user has found: of a person who has signed in, say. enter
-// counts a request, until leave is called; a nil leave means that it is too much, and how long to wait.
-func (l Limits) ByName() (enter func(name string) (leave func(), wait time.Duration), err error) {
+// LimitNames holds requests to l by a name, such as that of a signed-in person. enter counts a request until
+// leave is called. It returns no leave, and the time to wait, for a request that exceeds l.
+func (l Limits) LimitNames() (enter func(name string) (leave func(), wait time.Duration), err error) {
 	if err := l.orDefault(); err != nil {
 		return nil, err
 	}

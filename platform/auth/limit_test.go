@@ -215,7 +215,7 @@ func TestLimitRace(t *testing.T) {
 	wg.Wait()
 }
 
-// TestRequireLimited: requests with bad tokens use up what their address may send of those, and nothing of what a
+// TestRequireLimited: requests with bad tokens use up the limit for refusals of their address, and nothing of the limit of a
 // principal may do that has the same address.
 func TestRequireLimited(t *testing.T) {
 	limit, err := NewLimit(Limits{Rate: 1e-9, Burst: 2, Concurrent: 1})
@@ -248,7 +248,7 @@ func TestRequireLimited(t *testing.T) {
 			}
 		})
 	}
-	// A principal that lacks the scope is told so by its own allowance.
+	// A principal that lacks the scope has a limit of its own.
 	h := RequireLimited(knows("good", Principal{ID: "a"}), "s", limit, http.NotFoundHandler())
 	for i, want := range []int{403, 403, 429} {
 		r := httptest.NewRequest("GET", "/", nil)

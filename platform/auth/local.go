@@ -19,20 +19,20 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// LocalOptions say which requests Local lets through.
+// LocalOptions configures Local.
 type LocalOptions struct {
 	Hosts, Origins []string
 
-	// Log gets a line for what is refused, and the name of the setting that may allow it: few lines,
-	// however many requests are refused. It may be nil.
+	// Log gets a line for a refused request with the name of the setting that may allow it, but few lines
+	// a minute. It may be nil.
 	Log                          *slog.Logger
 	HostsSetting, OriginsSetting string
 }
 
 // Local refuses requests whose Host is not one of Hosts or whose Origin, if there
 // is one, is not one of Origins (DNS rebinding). No hosts: those of loopback,
-// which are localhost and every loopback address. Pages of Origins may read what is
-// answered (CORS), refusals by whatever stands behind Local included.
+// which are localhost and every loopback address. Pages of Origins may read the
+// answers of next, refusals included (CORS).
 //
 // A host is a name or an IP address, an IPv6 one in brackets, and perhaps a port;
 // without one, every port will do. An origin is scheme://host, perhaps with a
@@ -90,12 +90,12 @@ type local struct {
 func (l *local) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	host, ok := parseAuthority(r.Host)
 	if !ok || !l.allowsHost(host) && !arrivedAt(r, host) {
-		l.refuse(w, "Host", r.Host, l.opt.HostsSetting)
+		l.refuseHeader(w, "Host", r.Host, l.opt.HostsSetting)
 		return
 	}
 	values := r.Header["Origin"]
 	if !l.allowsOrigin(values, host) {
-		l.refuse(w, "Origin", strings.Join(values, ", "), l.opt.OriginsSetting)
+		l.refuseHeader(w, "Origin", strings.Join(values, ", "), l.opt.OriginsSetting)
 		return
 	}
 	if l.answeredPreflight(w, r) {
@@ -109,8 +109,8 @@ const (
 	refusalsWait   = time.Minute
 )
 
-// refuse refuses a request for the value of a header.
-func (l *local) refuse(w http.ResponseWriter, header, value, setting string) {
+// refuseHeader refuses a request for the value of a header.
+func (l *local) refuseHeader(w http.ResponseWriter, header, value, setting string) {
 	value = finding.Quote(value)
 	l.mu.Lock()
 	if now := time.Now(); now.Sub(l.since) >= refusalsWait {

@@ -38,8 +38,8 @@ func Require(a Authenticator, scope string, next http.Handler) http.Handler {
 	return &guard{auth: orNobody(a), scope: scope, next: next}
 }
 
-// RequireLimited is Require whose refusals pass limit, that of NewLimit, which counts them by address, or by a
-// principal that lacks the scope. So requests without a valid token do not use up what those with one may do.
+// RequireLimited is Require with a limit for refusals, made by NewLimit: it counts them by address, or by the
+// principal that lacks the scope. Requests without a valid token do not use up the limits of others.
 func RequireLimited(a Authenticator, scope string, limit func(http.Handler) http.Handler, next http.Handler) http.Handler {
 	g := Require(a, scope, next).(*guard)
 	g.limit = limit
@@ -67,7 +67,7 @@ func Identify(a Authenticator, next http.Handler) http.Handler {
 	return &guard{auth: orNobody(a), anonymous: true, next: next}
 }
 
-// IdentifyLimited is Identify whose refusals pass limit, as those of RequireLimited do.
+// IdentifyLimited is Identify with a limit for refusals, as in RequireLimited.
 func IdentifyLimited(a Authenticator, limit func(http.Handler) http.Handler, next http.Handler) http.Handler {
 	return &guard{auth: orNobody(a), anonymous: true, limit: limit, next: next}
 }
@@ -83,7 +83,7 @@ type guard struct {
 	auth      Authenticator
 	scope     string
 	anonymous bool
-	limit     func(http.Handler) http.Handler // of refusals; nil: they are not limited
+	limit     func(http.Handler) http.Handler // of refusals, if any
 	next      http.Handler
 }
 
@@ -99,22 +99,22 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !known {
 		p, err = g.auth.Authenticate(r)
 	}
-	// An Authenticator that names nobody has not authenticated anybody.
+	// A principal without a valid id is not authenticated.
 	if known = err == nil && validID(p.ID); known {
 		if r = identified(r, p); g.scope == "" || p.May(g.scope) {
 			g.next.ServeHTTP(w, r)
 			return
 		}
 	}
-	var refuse http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.refuse(w, r, known, err) })
+	var refuse http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.refuseRequest(w, r, known, err) })
 	if g.limit != nil {
 		refuse = g.limit(refuse)
 	}
 	refuse.ServeHTTP(w, r)
 }
 
-// refuse answers a request that may not pass: its principal, if known, lacks the scope.
-func (g *guard) refuse(w http.ResponseWriter, r *http.Request, known bool, err error) {
+// refuseRequest answers a request that may not pass: its principal, if known, lacks the scope.
+func (g *guard) refuseRequest(w http.ResponseWriter, r *http.Request, known bool, err error) {
 	switch {
 	case known:
 		g.challenge(w, http.StatusForbidden, codeScope)
@@ -195,14 +195,14 @@ func retryAfter(err error) time.Duration {
 	return 5 * time.Second
 }
 
-// tooSoon answers that the client may come again.
+// tooSoon answers that the client may retry after that time.
 func tooSoon(w http.ResponseWriter, status int, after time.Duration) {
-	ComeAgain(w, after)
+	SetRetryAfter(w, after)
 	refuse(w, status)
 }
 
-// ComeAgain sets Retry-After.
-func ComeAgain(w http.ResponseWriter, after time.Duration) {
+// SetRetryAfter sets the header Retry-After.
+func SetRetryAfter(w http.ResponseWriter, after time.Duration) {
 	seconds := min(max(1, math.Ceil(after.Seconds())), 3600)
 	w.Header().Set("Retry-After", strconv.Itoa(int(seconds)))
 }

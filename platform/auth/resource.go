@@ -242,11 +242,11 @@ func (s *ResourceServer) verify(ctx context.Context, token string) (Principal, e
 	if err := c.checkTimes(s.now(), s.skew); err != nil {
 		return Principal{}, err
 	}
-	keys, load, err := iss.keys.find(ctx, h)
+	keys, load, err := iss.keys.findKeys(ctx, h)
 	if err != nil {
 		return Principal{}, err
 	}
-	signed, err := iss.keys.isSigned(ctx, token, h.alg, keys, load)
+	signed, err := iss.keys.verifySignature(ctx, token, h.alg, keys, load)
 	if err != nil {
 		return Principal{}, err
 	}

@@ -61,7 +61,7 @@ func ParseTokens(src []byte, secret func(ref string) (string, error)) (Authentic
 	if n := len(file.Tokens); n == 0 || n > maxTokens {
 		return nil, fmt.Errorf("auth: token file: %d tokens, want 1 to %d", n, maxTokens)
 	}
-	out := &tokens{now: time.Now, by: map[[sha256.Size]byte]int{}}
+	out := &tokens{now: time.Now, byDigest: map[[sha256.Size]byte]int{}}
 	var errs []error
 	for i, t := range file.Tokens {
 		mistake := func(field, why string) {
@@ -88,10 +88,10 @@ func ParseTokens(src []byte, secret func(ref string) (string, error)) (Authentic
 		}
 		if digest, why := resolve(t.Token, secret); why != "" {
 			mistake("token", why)
-		} else if j, twice := out.by[digest]; twice {
+		} else if j, twice := out.byDigest[digest]; twice {
 			mistake("token", "the same secret as that of tokens["+strconv.Itoa(j)+"]")
 		} else {
-			out.by[digest] = i
+			out.byDigest[digest] = i
 			e.principal.Source = sha256.Sum256(append([]byte("token "), digest[:]...))
 		}
 		out.entries = append(out.entries, e)
@@ -163,9 +163,9 @@ func isRepetition(s string) bool {
 
 // tokens are those of a token file. It holds digests, no secrets.
 type tokens struct {
-	entries []entry
-	by      map[[sha256.Size]byte]int // entry by the digest of its token
-	now     func() time.Time
+	entries  []entry
+	byDigest map[[sha256.Size]byte]int // index of the entry, by the digest of its token
+	now      func() time.Time
 }
 
 type entry struct {
@@ -173,14 +173,14 @@ type entry struct {
 	expires   time.Time // zero: never
 }
 
-// Authenticate looks the digest of the token up. How long that takes says nothing about a token: its digest
-// cannot be chosen.
+// Authenticate looks up the digest of the token. The time that it takes reveals nothing about a token, since
+// a caller cannot choose a digest.
 func (t *tokens) Authenticate(r *http.Request) (Principal, error) {
 	token, err := bearer(r)
 	if err != nil {
 		return Principal{}, err
 	}
-	found, known := t.by[sha256.Sum256([]byte(token))]
+	found, known := t.byDigest[sha256.Sum256([]byte(token))]
 	if !known {
 		return Principal{}, invalid("the token is unknown")
 	}

@@ -252,8 +252,8 @@ func FuzzParseTokens(f *testing.F) {
 			}
 			return
 		}
-		if known := a.(*tokens); len(known.by) != len(known.entries) {
-			t.Errorf("%d of %d tokens are known", len(known.by), len(known.entries))
+		if known := a.(*tokens); len(known.byDigest) != len(known.entries) {
+			t.Errorf("%d of %d tokens are known", len(known.byDigest), len(known.entries))
 		}
 		for _, e := range a.(*tokens).entries {
 			if !validID(e.principal.ID) || len(e.principal.Scopes) == 0 {

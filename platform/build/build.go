@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package build reports the version of this program, those of its rules for text, of Unicode and of Go, and which commands start it.
+// Package build reports the versions of this program, of its rules for text, of Unicode and of Go, and recognizes commands that start it.
 package build
 
 import (

@@ -12,16 +12,16 @@ import (
 	"strings"
 )
 
-// runners start a package by its name: npx of npm, bunx of Bun, uvx of PyPI. Before the name only these flags may stand: others
-// say where the package comes from.
+// runners start a package by its name: npx of npm, bunx of Bun, uvx of PyPI. Only these flags may precede the name:
+// others select the source of the package.
 var (
 	runners     = []string{"npx", "bunx", "uvx"}
 	runnerFlags = []string{"-y", "--yes", "--no", "-q", "--quiet", "--offline", "--prefer-offline", "-p", "--package", "--from", "--"}
 )
 
-// Wraps returns the words of pellucid wrap in a command line, from "wrap" on; nil if the command starts another program
-// or verb. binary is where the program is said to be; it may be empty.
-func Wraps(command []string, binary string) []string {
+// WrapWords returns the words of pellucid wrap in a command line, from "wrap" on, or nil if the command starts another
+// program or verb. binary is the configured path of the program; it may be empty.
+func WrapWords(command []string, binary string) []string {
 	if len(command) > 2 && bareName(command[0]) == "cmd" && strings.EqualFold(command[1], "/c") {
 		command = command[2:]
 	}
@@ -38,7 +38,7 @@ func Wraps(command []string, binary string) []string {
 		if !named {
 			return nil
 		}
-	} else if !IsOurs(command[0], binary) {
+	} else if !isThisProgram(command[0], binary) {
 		return nil
 	}
 	if len(rest) == 0 || rest[0] != "wrap" {
@@ -54,10 +54,10 @@ func isPackage(word string) bool {
 	return ok && (version == "" || version[0] == '@' || version[0] == '=') && !strings.ContainsAny(version, `:/\`)
 }
 
-// IsOurs reports whether a command is this program: pellucid of the path, binary, a file that is the running program or
-// one of these, or, as its build information says, another build of the same package. What stands at a relative path is a file of a project, which may
-// have any name and content, and is never ours.
-func IsOurs(command, binary string) bool {
+// isThisProgram reports whether a command is this program: pellucid of the path, binary, the file of one of these or of
+// the running program, or, according to its build information, another build of the same package. A relative
+// path names a file of a project, which may have any name and content: it is never this program.
+func isThisProgram(command, binary string) bool {
 	if command == binary && binary != "" || bareName(command) == "pellucid" {
 		return true
 	}
@@ -85,7 +85,7 @@ func IsOurs(command, binary string) bool {
 // isBare reports whether a command is looked up in the path.
 func isBare(command string) bool { return !strings.ContainsAny(command, `/\`) }
 
-// bareName is a command that is looked up in the path, as Windows compares names; "" of one with a path.
+// bareName returns a command that is looked up in the path, as Windows compares names. It is empty for a command with a path.
 func bareName(command string) string {
 	if !isBare(command) {
 		return ""

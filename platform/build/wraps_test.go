@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// TestIsOurs: a name proves nothing. Ours is the program in the path, any file that is the running one, and any other build of
+// TestIsThisProgram: a name proves nothing. This program is the one in the path, the running file, and any other build of
 // it.
-func TestIsOurs(t *testing.T) {
+func TestIsThisProgram(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	self, err := os.Executable()
@@ -60,14 +60,14 @@ func TestIsOurs(t *testing.T) {
 		"./pellucid": false, "../x/pellucid": false, `.\pellucid.exe`: false, filepath.Join(dir, "pellucid"): false,
 		filepath.Join(dir, "other"): false, "/elsewhere/pellucid": false, "sh": false, "": false, "./pellucid-linux-amd64": false,
 	} {
-		if got := IsOurs(command, "/opt/gone/pellucid"); got != want {
+		if got := isThisProgram(command, "/opt/gone/pellucid"); got != want {
 			t.Errorf("%q: %v", command, got)
 		}
 	}
 }
 
-// TestWraps: a runner is recognised where it starts the package of the registry, and no other.
-func TestWraps(t *testing.T) {
+// TestWrapWords: a runner is recognised where it starts the package of the registry, and no other.
+func TestWrapWords(t *testing.T) {
 	const wrap = "wrap --name a -- srv"
 	for command, want := range map[string]string{
 		"pellucid " + wrap: wrap, "/opt/pellucid " + wrap: wrap, "npx pellucid " + wrap: wrap, "npx -y pellucid@1.2.3 " + wrap: wrap,
@@ -79,7 +79,7 @@ func TestWraps(t *testing.T) {
 		"npx pellucid@npm:evil " + wrap: "", "npx pellucid@file:../evil " + wrap: "", "npx pellucid@evil/repo " + wrap: "",
 		"npx pellucid-evil " + wrap: "", "./npx pellucid " + wrap: "", "uvx --from git+https://h/evil pellucid " + wrap: "", "cmd /c": "",
 	} {
-		if got := Wraps(strings.Fields(command), "/opt/pellucid"); !slices.Equal(got, strings.Fields(want)) {
+		if got := WrapWords(strings.Fields(command), "/opt/pellucid"); !slices.Equal(got, strings.Fields(want)) {
 			t.Errorf("%s: %q", command, got)
 		}
 	}

@@ -35,8 +35,7 @@ type Command struct {
 	// drops the lines.
 	Stderr func(line string)
 
-	// Stray is for the reader of the child's standard output: it is given the first line there that is no
-	// message, escaped and cut. It may be nil.
+	// Stray is called with the first line of the standard output that is not a message, escaped and cut. It may be nil.
 	Stray func(excerpt string)
 
 	CloseWait time.Duration // from closing stdin to SIGTERM; 0 = 2 s

@@ -105,7 +105,7 @@ func play(role string) int {
 		}
 		fmt.Println("grandchild", g.Process.Pid)
 		return 0
-	case "family": // deaf to everything, as its grandchild is, and none inherits a descriptor
+	case "family": // ignores every signal, like its grandchild; neither inherits a descriptor
 		signal.Ignore(syscall.SIGTERM, syscall.SIGIO, syscall.SIGHUP)
 		g := exec.Command("/bin/sh", "-c", `trap "" TERM IO HUP; "$0" & wait; exec sleep 3600`, os.Args[0])
 		g.Env = append(os.Environ(), "CHILD_ROLE=deaf")

@@ -14,7 +14,7 @@ import (
 func dieWithParent(*syscall.SysProcAttr) {}
 func lockThread()                        {}
 
-// endWithOwner has no counterpart here: the child of a killed owner gets the end of its input.
+// endWithOwner does nothing here: the child of a killed owner reads the end of its input.
 func (*group) endWithOwner() error { return nil }
 
 // waitEnd returns when the child has ended, and leaves it to be reaped; false

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dieWithParent makes the system kill the child when the starting thread ends: see Process.run. It counts for the
-// moment before endWithOwner, and for a system that has no such signals.
+// dieWithParent makes the system kill the child when the starting thread ends: see Process.run. It works before
+// endWithOwner has run, and on a system without such signals.
 func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
 
-// endWithOwner has the system kill the whole group when this process is gone, however it ended. Both ends of a pipe
-// are here alone, and neither is ever used; the system closes one of them first, and signals the owner of the other,
-// which is the group. No process has to watch, and the child can neither see nor close them.
+// endWithOwner makes the system kill the whole group when this process has ended for any reason. Only this process
+// has the two ends of a pipe, and it uses neither; the system closes one of them first and signals the owner of
+// the other, which is the group. No process has to watch, and the child can neither see nor close them.
 func (g *group) endWithOwner() error {
 	r, w, err := os.Pipe()
 	if err != nil {

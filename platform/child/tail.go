@@ -10,8 +10,8 @@ import (
 // maxTail is the number of lines that a Tail keeps.
 const maxTail = 5
 
-// Tail keeps the end of what a process writes to its standard error, to explain a failure, and a line of
-// its standard output that was no message. The zero value is ready for use, from several goroutines.
+// Tail keeps the last lines that a process writes to its standard error, to explain a failure, and a line of
+// its standard output that was not a message. The zero value is ready for use, from several goroutines.
 type Tail struct {
 	mu    sync.Mutex
 	lines []string // the last lines that differ, escaped
@@ -27,7 +27,7 @@ func (t *Tail) AddStray(excerpt string) (first bool) {
 	return first
 }
 
-// Stray says which lines the standard output has that are no messages; "" if none was seen.
+// Stray explains that the standard output has lines that are not messages. It is empty if it has no such line.
 func (t *Tail) Stray() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,24 +9,23 @@ import (
 	"time"
 )
 
-// rate is how many bytes a second a body has to come at, beyond the first patience:
-// whoever sends nothing must not keep a place among the requests under way.
+// rate is the number of bytes a second at which a body has to arrive after the first patience: a client
+// that sends nothing must not keep its place.
 const rate = 16 << 10
 
-// ErrTooLong is a body that is longer than it may be.
+// ErrTooLong means that a body is longer than Reader.Most.
 var ErrTooLong = errors.New("intake: the body is too long")
 
 // A Reader reads bodies. All its members have to be set.
 type Reader struct {
-	Memory *Budget // a byte of a body takes BodyCost of it
-	// Most is how long a body may be.
-	Most     int
+	Memory   *Budget       // a byte of a body takes BodyCost of it
+	Most     int           // bytes of a body
 	Patience time.Duration // for a body, beside a second for each 16 KiB
 }
 
-// Read reads the body of a request, whole; room is its memory, to be left whatever the error is. That is ErrFull, ErrGreedy, ErrTooLong, or one of the connection,
-// which has gone or is too slow. A body that is not read has no room left when Read
-// returns: its client may take long to hear of it, see Refuse.
+// Read reads the whole body of a request. room is its memory; the caller calls Leave also after an error. The error
+// is ErrFull, ErrGreedy, ErrTooLong, or an error of a connection that has ended or is too slow. After an error
+// room is empty already: the client may take long to read the refusal, see Refuse.
 func (rd *Reader) Read(w http.ResponseWriter, r *http.Request, who string) (body []byte, room *Room, err error) {
 	room = rd.Memory.Room(who)
 	if body, err = rd.read(w, r, room); err != nil {
@@ -44,7 +43,7 @@ func (rd *Reader) read(w http.ResponseWriter, r *http.Request, room *Room) (all 
 	grow := room.Growing(BodyCost, BodyWait)
 	for {
 		if len(all) == cap(all) {
-			// One more byte than the body may have: it is never made longer to be read to its end.
+			// One byte more than the body may have, so that reading its end needs no larger slice.
 			n := min(max(2*cap(all), 4<<10), rd.Most+1)
 			if err := grow(n); err != nil {
 				return nil, err
@@ -64,23 +63,23 @@ func (rd *Reader) read(w http.ResponseWriter, r *http.Request, room *Room) (all 
 		case errors.As(err, &long):
 			return nil, ErrTooLong
 		case err != nil:
-			return nil, err // the deadline stays: the server looks for the rest of the body
+			return nil, err // the deadline stays: the server reads the rest of the body
 		}
 	}
 }
 
-// lingering is how long the body of a refused request is read, and dropped.
+// lingering is the time for which the body of a refused request is read and dropped.
 const lingering = 5 * time.Second
 
-// Refuse answers a request before its body has come, by what answer writes, and then lets
-// the client send up to most bytes of what it has begun to send: most clients read an
-// answer only behind that. The connection ends.
+// Refuse calls answer to answer a request before its body has arrived, and then lets the client send up to
+// most bytes of the body: many clients read an answer only after they have sent everything. The connection
+// ends.
 func Refuse(w http.ResponseWriter, r *http.Request, most int, answer func()) {
 	w.Header().Set("Connection", "close")
 	conn := http.NewResponseController(w)
-	_ = conn.EnableFullDuplex() // where it has no meaning it is not needed
+	_ = conn.EnableFullDuplex() // an error means that it is not needed
 	answer()
 	if conn.Flush() == nil && conn.SetReadDeadline(time.Now().Add(lingering)) == nil {
-		_, _ = io.CopyN(io.Discard, r.Body, int64(most)) // whoever goes on sending is cut
+		_, _ = io.CopyN(io.Discard, r.Body, int64(most)) // a client that sends more is cut off
 	}
 }

@@ -14,51 +14,50 @@ import (
 	"time"
 )
 
-// Why there is no room, to be compared with errors.Is. ErrGreedy is ErrFull for this caller.
+// Errors of a Budget, to be compared with errors.Is. ErrGreedy wraps ErrFull.
 var (
-	ErrFull   = errors.New("intake: the room for all callers is used up")
+	ErrFull   = errors.New("intake: the budget of all callers is used up")
 	ErrGreedy = fmt.Errorf("%w: this caller has used up its share", ErrFull)
 )
 
-// BodyCost is what a byte of a request's body may cost: the body as it comes in pieces and whole, what is
-// parsed of it, and what the collector has not found yet.
+// BodyCost is the memory that is counted for a byte of a request's body: its pieces, the whole body, its parsed
+// values, and garbage that was not collected yet.
 const BodyCost = 4
 
-// leastReserved is how large a Budget has to be for its last eighth to be kept for callers that have little: so a
+// leastReserved is the size from which on a Budget keeps its last eighth for callers that have little: a
 // short message finds memory, however many callers send long ones.
 const leastReserved = 16 << 20
 
-// BodyWait is the patience with which a body waits for memory.
+// BodyWait is the time for which a body waits for memory.
 const BodyWait = 2 * time.Second
 
-// A Budget divides places or bytes among the callers that ask for them. Each caller may have as much
-// as is left for others then: one alone half of it, two a third each. So a new caller finds something,
-// however much another one hoards. What a caller has at one time for one purpose, as long as it has
-// nothing else, may be all that is left. The zero Budget has nothing.
+// A Budget divides places or bytes among callers. A caller may have as much as it leaves for the others: one
+// caller alone gets half, two callers get a third each. So a new caller always finds something. A caller that
+// has only one Room may have all that is left. The zero Budget has nothing.
 type Budget struct {
 	mu    sync.Mutex
 	total int64
 	used  int64
-	by    map[string]int64 // of callers that have something
+	taken map[string]int64 // by caller
 
 	waiting map[string][]*waiter // by caller, in the order in which they began to wait
 }
 
-// A waiter is a Room that waits to become larger by n. Those who have to go on are woken, and no other: a crowd
-// that looks again whenever a byte is given back would stand before every short call.
+// A waiter is a Room that waits to become larger by n. Only waiters that can go on are woken: many
+// waiters that tried again after each Give would delay every short call.
 type waiter struct {
 	*share
 	n    int64
-	err  error         // why it waits, or gives up; nil: it has got n
-	done chan struct{} // closed when it waits no more
+	err  error         // why n was not given
+	done chan struct{} // closed when the wait has ended
 }
 
-// NewBudget returns a Budget of so much.
+// NewBudget returns a Budget of that size.
 func NewBudget(total int64) *Budget {
-	return &Budget{total: total, by: map[string]int64{}, waiting: map[string][]*waiter{}}
+	return &Budget{total: total, taken: map[string]int64{}, waiting: map[string][]*waiter{}}
 }
 
-// Resize changes how much there is. What is taken stays taken.
+// Resize changes the size. It takes nothing back.
 func (b *Budget) Resize(total int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -69,27 +68,27 @@ func (b *Budget) Resize(total int64) {
 func (b *Budget) Take(who string, n int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.take(who, n, 0)
+	return b.takeLocked(who, n, 0)
 }
 
-// take is Take where own of what who has is for the same purpose. b.mu is held.
-func (b *Budget) take(who string, n, own int64) error {
+// takeLocked is Take for a Room that has own already. b.mu is held.
+func (b *Budget) takeLocked(who string, n, own int64) error {
 	if n <= 0 {
 		return nil
 	}
-	left, has := b.total-b.used-n, b.by[who]
-	little := has // what counts of the caller against the reserve
+	left, has := b.total-b.used-n, b.taken[who]
+	counted := has // against the limit for short messages
 	if who == "" {
-		little = own
+		counted = own
 	}
 	switch {
-	case left < 0, b.total >= leastReserved && left < b.total/8 && little+n > b.total/256 && b.used > own:
+	case left < 0, b.total >= leastReserved && left < b.total/8 && counted+n > b.total/256 && b.used > own:
 		return ErrFull
 	case who != "" && has > own && has+n > left:
 		return ErrGreedy
 	}
 	b.used += n
-	b.by[who] = has + n
+	b.taken[who] = has + n
 	return nil
 }
 
@@ -101,21 +100,21 @@ func (b *Budget) Give(who string, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.used -= n
-	if b.by[who] -= n; b.by[who] == 0 {
-		delete(b.by, who)
+	if b.taken[who] -= n; b.taken[who] == 0 {
+		delete(b.taken, who)
 	}
-	b.settle()
+	b.wakeWaiters()
 }
 
-// settle gives those who wait what is there, one of each caller in turn, and has the last of those give up whose
-// caller has nothing but what they have. b.mu is held.
-func (b *Budget) settle() {
+// wakeWaiters gives waiters what is left, one of each caller in turn. Where all Rooms of a caller wait for
+// each other, the last one gives up. b.mu is held.
+func (b *Budget) wakeWaiters() {
 	for more := true; more; {
 		more = false
 		for _, list := range b.waiting { // in no order: no caller is before the others
 			for _, w := range list {
-				if w.err = b.grow(w.share, w.n); w.err == nil {
-					b.dismiss(w)
+				if w.err = b.growShare(w.share, w.n); w.err == nil {
+					b.endWait(w)
 					more = true
 					break
 				}
@@ -129,24 +128,24 @@ func (b *Budget) settle() {
 				last = w
 			}
 		}
-		if last != nil && sum > last.has && sum == b.by[who] {
-			b.dismiss(last)
+		if last != nil && sum > last.has && sum == b.taken[who] {
+			b.endWait(last)
 		}
 	}
 }
 
-// grow gives s n more, or all that there is. b.mu is held.
-func (b *Budget) grow(s *share, n int64) error {
+// growShare gives s n more, or as much as makes it as large as the Budget. b.mu is held.
+func (b *Budget) growShare(s *share, n int64) error {
 	n = max(min(n, b.total-s.has), 0)
-	err := b.take(s.who, n, s.has)
+	err := b.takeLocked(s.who, n, s.has)
 	if err == nil {
 		s.has += n
 	}
 	return err
 }
 
-// dismiss ends the wait of w. b.mu is held.
-func (b *Budget) dismiss(w *waiter) {
+// endWait ends the wait of w. b.mu is held.
+func (b *Budget) endWait(w *waiter) {
 	list := b.waiting[w.who]
 	if list = slices.DeleteFunc(list, func(other *waiter) bool { return w == other }); len(list) > 0 {
 		b.waiting[w.who] = list
@@ -156,15 +155,15 @@ func (b *Budget) dismiss(w *waiter) {
 	close(w.done)
 }
 
-// Used is how much is taken now.
+// Used returns how much is taken.
 func (b *Budget) Used() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.used
 }
 
-// Wait takes n for who, or all that there is if that is less, as soon as it is there, and
-// returns what gives it back. The error is ErrFull or ErrGreedy, once ctx is done.
+// Wait waits until it can take n for who, or the whole Budget if that is less. give returns what was
+// taken. The error is ErrFull or ErrGreedy, once ctx is done.
 func (b *Budget) Wait(ctx context.Context, who string, n int64) (give func(), err error) {
 	r := b.Room(who)
 	if err := r.Add(ctx, n); err != nil {
@@ -173,42 +172,42 @@ func (b *Budget) Wait(ctx context.Context, who string, n int64) (give func(), er
 	return r.Leave, nil
 }
 
-// A Room is what one purpose, such as a message, has of a Budget. It grows with the message. Where a
-// Room is forgotten, the collector gives it back. A nil Room bounds nothing.
+// A Room is the part of a Budget that one purpose has, such as a message. It grows with the message. The
+// garbage collector gives back a Room that was forgotten. A nil Room bounds nothing.
 type Room struct{ *share }
 
 type share struct {
-	of  *Budget
-	who string
-	has int64 // guarded by of.mu
+	budget *Budget
+	who    string
+	has    int64 // guarded by budget.mu
 }
 
-// Room returns an empty Room for who; nil where b is nil.
+// Room returns an empty Room for who. A nil Budget has nil Rooms.
 func (b *Budget) Room(who string) *Room {
 	if b == nil {
 		return nil
 	}
-	r := &Room{&share{of: b, who: who}}
-	runtime.AddCleanup(r, (*share).leave, r.share)
+	r := &Room{&share{budget: b, who: who}}
+	runtime.AddCleanup(r, (*share).giveAll, r.share)
 	return r
 }
 
-// Add makes the Room larger by n, or as large as the Budget, as soon as there is so much. The error is
-// ErrFull or ErrGreedy, once ctx is done; then the Room is as it was.
+// Add waits until it can make the Room larger by n, or as large as the Budget. The error is ErrFull or
+// ErrGreedy, once ctx is done; then the Room has not changed.
 func (r *Room) Add(ctx context.Context, n int64) error {
 	if r == nil {
 		return nil
 	}
-	b := r.of
+	b := r.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	err := b.grow(r.share, n)
+	err := b.growShare(r.share, n)
 	if err == nil {
 		return nil
 	}
 	w := &waiter{share: r.share, n: n, err: err, done: make(chan struct{})}
 	b.waiting[w.who] = append(b.waiting[w.who], w)
-	b.settle()
+	b.wakeWaiters()
 	b.mu.Unlock()
 	select {
 	case <-w.done:
@@ -218,14 +217,14 @@ func (r *Room) Add(ctx context.Context, n int64) error {
 	select {
 	case <-w.done:
 	default:
-		b.dismiss(w)
+		b.endWait(w)
 	}
 	return w.err
 }
 
-// Growing returns a function that makes the Room large enough for n bytes of a message in all, each of
-// which costs so much. It waits for half of the patience to one and a half times as long, so that of
-// messages which wait for each other some give up before the rest.
+// Growing returns a function that makes the Room large enough for the first n bytes of a message, where each
+// byte costs so much. It waits between half of the patience and one and a half times as long, so that of
+// messages that wait for each other some give up early.
 func (r *Room) Growing(cost int, patience time.Duration) func(n int) error {
 	had := 0
 	return func(n int) error {
@@ -242,11 +241,11 @@ func (r *Room) Growing(cost int, patience time.Duration) func(n int) error {
 	}
 }
 
-// Take makes the Room larger by n at once, of what is left for its caller beside others.
+// Take makes the Room larger by n without waiting. It counts like a further Room of its caller.
 func (r *Room) Take(n int64) error {
-	r.of.mu.Lock()
-	defer r.of.mu.Unlock()
-	err := r.of.take(r.who, n, 0)
+	r.budget.mu.Lock()
+	defer r.budget.mu.Unlock()
+	err := r.budget.takeLocked(r.who, n, 0)
 	if err == nil {
 		r.has += n
 	}
@@ -255,30 +254,30 @@ func (r *Room) Take(n int64) error {
 
 // Give makes the Room smaller by n.
 func (r *Room) Give(n int64) {
-	r.of.mu.Lock()
+	r.budget.mu.Lock()
 	r.has -= n
-	r.of.mu.Unlock()
-	r.of.Give(r.who, n)
+	r.budget.mu.Unlock()
+	r.budget.Give(r.who, n)
 }
 
 // Scarce reports whether more than half of the Budget is taken.
 func (r *Room) Scarce() bool {
-	r.of.mu.Lock()
-	defer r.of.mu.Unlock()
-	return r.of.used > r.of.total/2
+	r.budget.mu.Lock()
+	defer r.budget.mu.Unlock()
+	return r.budget.used > r.budget.total/2
 }
 
-// Leave gives back what the Room has.
+// Leave empties the Room.
 func (r *Room) Leave() {
 	if r != nil {
-		r.leave()
+		r.giveAll()
 	}
 }
 
-func (s *share) leave() {
-	s.of.mu.Lock()
+func (s *share) giveAll() {
+	s.budget.mu.Lock()
 	has := s.has
 	s.has = 0
-	s.of.mu.Unlock()
-	s.of.Give(s.who, has)
+	s.budget.mu.Unlock()
+	s.budget.Give(s.who, has)
 }

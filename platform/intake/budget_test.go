@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestBudget: never more is out than there is, one who has much does not keep another
+// TestBudget: the sum never exceeds the budget, a caller that has much does not keep another
 // waiting for ever, what is longer than all gets all, and a wait ends with its context.
 func TestBudget(t *testing.T) { synctest.Test(t, testBudget) }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
-// TestShare: one hoarder has half, two have a third each, whoever comes finds something,
+// TestShare: one caller has half, two have a third each, a new caller finds something,
 // and what was given back is there again.
 func TestShare(t *testing.T) {
 	s := NewBudget(96)
@@ -46,15 +46,15 @@ func TestShare(t *testing.T) {
 	}
 	s.Give("b", 48)
 	if n := grab(""); n != 96 || s.Take("", 1) != ErrFull {
-		t.Errorf("nobody in particular has %d", n)
+		t.Errorf("the caller without a name has %d", n)
 	}
 	s.Give("", 96)
-	if s.used != 0 || len(s.by) != 0 {
+	if s.used != 0 || len(s.taken) != 0 {
 		t.Errorf("%+v", s)
 	}
 }
 
-// TestShareOdd: what is left is never less than what somebody has.
+// TestShareOdd: what is left is never less than what one caller has.
 func TestShareOdd(t *testing.T) {
 	for _, total := range []int64{1, 3, 97} {
 		s, n := NewBudget(total), int64(0)
@@ -78,8 +78,8 @@ func TestSharePlaces(t *testing.T) {
 	}
 }
 
-// TestRoom: a message that grows beside others gets all that there is, a caller's second one no more than its
-// share, and what is forgotten is given back.
+// TestRoom: a message that grows beside others may get the whole budget, a second one of its caller no more than the
+// caller's share, and a forgotten Room is given back.
 func TestRoom(t *testing.T) {
 	b := NewBudget(64)
 	one, two, other := b.Room("a"), b.Room("a"), b.Room("b")
@@ -117,7 +117,7 @@ func TestRoom(t *testing.T) {
 }
 
 // TestRoomsThatWait: of a caller's messages that wait for each other the last one gives up at once, and the first one
-// gets what it needs; what waits while another one goes on does not give up.
+// gets what it needs; a message that waits while another one goes on does not give up.
 func TestRoomsThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(100)
@@ -180,7 +180,7 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// TestGrowing: of a message as many bytes are counted as have come, each once.
+// TestGrowing: each byte of a message that has arrived is counted once.
 func TestGrowing(t *testing.T) {
 	b := NewBudget(1000)
 	room := b.Room("a")

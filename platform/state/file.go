@@ -157,7 +157,7 @@ func (d *Dir) Names() ([]string, error) {
 // is free again when it is closed, and when the process ends.
 func (d *Dir) Lock(name string) (io.Closer, error) { return d.lock(name, true) }
 
-// TryLock is Lock without waiting. It returns the file of the name, too.
+// TryLock is Lock without waiting. It returns the file with that name.
 func (d *Dir) TryLock(name string) (*os.File, error) { return d.lock(name, false) }
 
 func (d *Dir) lock(name string, wait bool) (*os.File, error) {

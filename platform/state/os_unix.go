@@ -30,7 +30,7 @@ func syncDir(path string) error {
 	return d.Sync()
 }
 
-// lock waits, if it may, until no other process holds path; the system frees it for a
+// lock locks path. With wait it waits until no other process holds path; the system frees it for a
 // holder that dies.
 func lock(path string, wait bool) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)

@@ -56,7 +56,7 @@ const (
 	errLockUnavailable = syscall.Errno(33) // ERROR_LOCK_VIOLATION
 )
 
-// lock waits, if it may, until no other process holds path, which is held by opening it
+// lock locks path. With wait it waits until no other process holds path, which is held by opening it
 // and sharing nothing.
 func lock(path string, wait bool) (*os.File, error) {
 	p, err := syscall.UTF16PtrFromString(path)

@@ -23,7 +23,7 @@ type attackCmd struct {
 	Only     []string      `placeholder:"NAME" help:"Run these attacks alone."`
 	JSON     bool          `name:"json" help:"Print the same as JSON."`
 
-	// What the process of the attackers is started with.
+	// Flags of the process of the attackers.
 	Play string `hidden:""`
 	Addr string `hidden:""`
 }
@@ -33,7 +33,7 @@ func (attackCmd) Help() string {
 four principals that attack, from the same address: large requests, large answers, schemas
 with costly patterns, posts to the X-ray page, bad tokens, slow bodies, results that are held,
 and many sessions. Prints how much longer the honest calls took, how many were served, and
-the peak of the memory. Linux only. Exit code 1: an attack did more than is wanted.`
+the peak of the memory. Linux only. Exit code 1: an attack exceeded a bound.`
 }
 
 func (c *attackCmd) Run(e *env) error {
@@ -66,7 +66,7 @@ func (c *attackCmd) Run(e *env) error {
 		return fmt.Errorf("attack: write: %w", err)
 	}
 	if n := report.Missed(); n > 0 {
-		return errors.New("attack: " + terminal.Plural(n, "attack") + " did more than is wanted")
+		return errors.New("attack: " + terminal.Plural(n, "attack") + " exceeded a bound")
 	}
 	return nil
 }

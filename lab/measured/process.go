@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package speed
+// Package measured starts the program that a measurement is about, and holds sessions with it.
+package measured
 
 import (
 	"bufio"
@@ -11,6 +12,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,56 +24,70 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// watched is a process whose memory is measured from outside.
-type watched struct {
+// Process is a process whose memory is measured from outside.
+type Process struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
-	dir   string // removed when it has ended; "" = none
-	addr  string // at which it serves
+	dir   string // removed when it has ended
+	Addr  string // at which it serves
 	done  chan struct{}
 	once  sync.Once
+	ended error // of Wait; complete once done is closed
 
 	stacks stackCount // complete once done is closed
 	last   string     // line of its standard error
 }
 
-// startWatched starts a process and waits until a line of its standard error says, behind
+// Start starts a process and waits until a line of its standard error says, behind
 // the prefix, where it serves. env nil is that of this process.
-func startWatched(ctx context.Context, args, env []string, dir, prefix string) (*watched, error) {
-	p := &watched{cmd: exec.CommandContext(ctx, args[0], args[1:]...), dir: dir, done: make(chan struct{})}
+func Start(ctx context.Context, args, env []string, dir, prefix string) (*Process, error) {
+	p := &Process{cmd: exec.CommandContext(ctx, args[0], args[1:]...), dir: dir, done: make(chan struct{})}
 	p.cmd.Env = env
 	stdin, err := p.cmd.StdinPipe()
 	if err != nil {
-		return nil, fmt.Errorf("speed: %w", err)
+		return nil, fmt.Errorf("measured: %w", err)
 	}
 	p.stdin = stdin
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
-		return nil, fmt.Errorf("speed: %w", err)
+		return nil, fmt.Errorf("measured: %w", err)
 	}
 	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("speed: %w", err)
+		return nil, fmt.Errorf("measured: %w", err)
 	}
 	at := make(chan string, 1)
 	go func() {
 		defer close(p.done)
 		p.read(stderr, prefix, at)
-		_ = p.cmd.Wait() // how it ended: by our signal
+		p.ended = p.cmd.Wait()
 	}()
 	select {
-	case p.addr = <-at:
+	case p.Addr = <-at:
 		return p, nil
 	case <-p.done:
-		err = errors.New("speed: a process ended at its start: " + finding.Quote(p.last))
-	case <-time.After(startWait):
-		err = errors.New("speed: a process does not start")
+		err = errors.New("measured: a process ended at its start: " + p.LastLine())
+	case <-time.After(20 * time.Second):
+		err = errors.New("measured: a process does not start")
 	}
-	p.kill()
+	p.Kill()
 	return nil, err
 }
 
+// Up starts "program up" with a configuration in dir, which is removed when the process has ended. more is
+// added to the environment, from which everything that would change the process is left out.
+func Up(ctx context.Context, program, dir, config string, more ...string) (*Process, error) {
+	file := filepath.Join(dir, "pellucid.yaml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		os.RemoveAll(dir)
+		return nil, fmt.Errorf("measured: %w", err)
+	}
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PELLUCID_") })
+	env = append(append(env, "PELLUCID_STATE="+filepath.Join(dir, "state")), more...)
+	return Start(ctx, []string{program, "up", "-c", file}, env, dir, "Serving streamable HTTP, of every revision, at ")
+}
+
 // read reads the standard error of the process to its end.
-func (p *watched) read(stderr io.Reader, prefix string, at chan<- string) {
+func (p *Process) read(stderr io.Reader, prefix string, at chan<- string) {
 	p.stacks.by = map[string]int{}
 	for r := bufio.NewReaderSize(stderr, 64<<10); ; {
 		line, err := r.ReadSlice('\n')
@@ -117,22 +134,42 @@ func (c *stackCount) line(text string) {
 	}
 }
 
-// quit ends the process, which prints the stacks of its goroutines first.
-func (p *watched) quit() (map[string]int, error) {
-	if err := p.cmd.Process.Signal(syscall.SIGQUIT); err != nil {
-		return nil, fmt.Errorf("speed: ask for stacks: %w", err)
-	}
+// LastLine returns the last line of the standard error of a process that ends, escaped and cut.
+func (p *Process) LastLine() string {
 	select {
 	case <-p.done:
-		p.kill()
-		return p.stacks.by, nil
-	case <-time.After(2 * time.Minute):
-		return nil, errors.New("speed: a process does not finish to print its stacks")
+		return finding.Quote(p.last)
+	case <-time.After(time.Second):
+		return "it does not end"
 	}
 }
 
-// kill ends the process. It may be called again.
-func (p *watched) kill() {
+// Interrupt asks the process to end, waits for it, and returns how it ended.
+func (p *Process) Interrupt() error {
+	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+		return fmt.Errorf("measured: %w", err)
+	}
+	<-p.done
+	p.Kill()
+	return p.ended
+}
+
+// Quit ends the process, which prints the stacks of its goroutines first.
+func (p *Process) Quit() (map[string]int, error) {
+	if err := p.cmd.Process.Signal(syscall.SIGQUIT); err != nil {
+		return nil, fmt.Errorf("measured: ask for stacks: %w", err)
+	}
+	select {
+	case <-p.done:
+		p.Kill()
+		return p.stacks.by, nil
+	case <-time.After(2 * time.Minute):
+		return nil, errors.New("measured: a process does not finish to print its stacks")
+	}
+}
+
+// Kill ends the process. It may be called again.
+func (p *Process) Kill() {
 	p.once.Do(func() {
 		_ = p.cmd.Process.Kill()
 		p.stdin.Close()
@@ -143,35 +180,35 @@ func (p *watched) kill() {
 	})
 }
 
-func (p *watched) path(file string) string {
+func (p *Process) path(file string) string {
 	return "/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/" + file
 }
 
-// files counts the open descriptors.
-func (p *watched) files() (int, error) {
+// Files counts the open descriptors.
+func (p *Process) Files() (int, error) {
 	list, err := os.ReadDir(p.path("fd"))
 	if err != nil {
-		return 0, fmt.Errorf("speed: %w", err)
+		return 0, fmt.Errorf("measured: %w", err)
 	}
 	return len(list), nil
 }
 
-// resident reads the memory of the process.
-func (p *watched) resident() (r Resident, err error) {
+// Resident reads the memory of the process.
+func (p *Process) Resident() (r Memory, err error) {
 	for file, want := range map[string]map[string]*int64{
 		"status":       {"VmRSS": &r.RSS, "RssAnon": &r.Anon, "VmHWM": &r.Peak},
 		"smaps_rollup": {"Pss": &r.PSS},
 	} {
 		text, err := os.ReadFile(p.path(file))
 		if err != nil {
-			return r, fmt.Errorf("speed: %w", err)
+			return r, fmt.Errorf("measured: %w", err)
 		}
 		for line := range strings.Lines(string(text)) {
 			name, rest, _ := strings.Cut(line, ":")
 			if v := want[name]; v != nil {
 				n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
 				if err != nil {
-					return r, fmt.Errorf("speed: %s: %w", p.path(file), err)
+					return r, fmt.Errorf("measured: %s: %w", p.path(file), err)
 				}
 				*v = n << 10
 			}
@@ -180,20 +217,20 @@ func (p *watched) resident() (r Resident, err error) {
 	return r, nil
 }
 
-// resetPeak lets Peak begin anew.
-func (p *watched) resetPeak() error {
+// ResetPeak lets Peak begin anew.
+func (p *Process) ResetPeak() error {
 	if err := os.WriteFile(p.path("clear_refs"), []byte("5"), 0o200); err != nil {
-		return fmt.Errorf("speed: %w", err)
+		return fmt.Errorf("measured: %w", err)
 	}
 	return nil
 }
 
-// settled returns the memory once it has stayed within 1 % for some seconds, or after most.
-func (p *watched) settled(ctx context.Context, most time.Duration) (Resident, error) {
+// Settled returns the memory once it has stayed within 1 % for some seconds, or after most.
+func (p *Process) Settled(ctx context.Context, most time.Duration) (Memory, error) {
 	const step, steady = 250 * time.Millisecond, 12 // samples: three seconds
 	var since []int64
 	for begin := time.Now(); ; {
-		r, err := p.resident()
+		r, err := p.Resident()
 		if err != nil {
 			return r, err
 		}
@@ -216,10 +253,10 @@ func (p *watched) settled(ctx context.Context, most time.Duration) (Resident, er
 	}
 }
 
-// loadAverage is that of the last minute; 0 where it cannot be read.
-func loadAverage() float64 {
-	text, _ := os.ReadFile("/proc/loadavg")
-	first, _, _ := strings.Cut(string(text), " ")
-	v, _ := strconv.ParseFloat(first, 64)
-	return v
+// Memory is the memory of a process, in bytes.
+type Memory struct {
+	RSS  int64 `json:"rss"`
+	Anon int64 `json:"anon"` // of RSS: what is no page of a file
+	PSS  int64 `json:"pss"`
+	Peak int64 `json:"peak"` // of RSS
 }
