@@ -213,7 +213,7 @@ func (b *Gateway) watchStore() {
 	})
 	// A full queue costs no answer but those that it was to hold.
 	b.health.Warn("queue", func(ctx context.Context) error {
-		if full, err := b.queue.Full(ctx); err == nil && len(full) > 0 {
+		if full, err := b.queue.FullShares(ctx); err == nil && len(full) > 0 {
 			return meter.State("full")
 		}
 		return nil

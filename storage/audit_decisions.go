@@ -41,7 +41,7 @@ func (l *Ledger) DecisionRows(ctx context.Context) (d DecisionRows, err error) {
 }
 
 // rowsOf reads a table. digest is a column of 32 bytes.
-func rowsOf[T any](ctx context.Context, s *Store, d *DecisionRows, of timed[T], digest string, id func(*T) string) (out []T, err error) {
+func rowsOf[T any](ctx context.Context, s *Store, d *DecisionRows, of timedTable[T], digest string, id func(*T) string) (out []T, err error) {
 	wrongLength := map[string]bool{}
 	if err := s.query(ctx, func(r *sql.Rows) error {
 		var id string

@@ -14,7 +14,7 @@ import (
 
 var _ hold.BlockStore = (*Store)(nil)
 
-var blocks = timed[hold.Block]{"block", `id, server, tool, text, evidence, severity, since, until, lifted, lifter`, `lifted = '' AND until > ?`,
+var blocks = timedTable[hold.Block]{"block", `id, server, tool, text, evidence, severity, since, until, lifted, lifter`, `lifted = '' AND until > ?`,
 	func(r *sql.Rows) (b hold.Block, err error) {
 		err = r.Scan(&b.ID, &b.Server, &b.Tool, bytesIn(b.Text[:]), &b.Evidence, &b.Severity, stampIn{&b.Since}, stampIn{&b.Until}, stampIn{&b.Lifted}, &b.By)
 		return b, err
@@ -24,7 +24,7 @@ var blocks = timed[hold.Block]{"block", `id, server, tool, text, evidence, sever
 
 // AddBlock implements hold.BlockStore.
 func (s *Store) AddBlock(ctx context.Context, b hold.Block, most int, evidence []byte) error {
-	return blocks.add(ctx, s, b.Since, most, func(t *tx) error {
+	return blocks.addRow(ctx, s, b.Since, most, func(t *tx) error {
 		same := 0
 		err := t.query(ctx, func(r *sql.Rows) error { return r.Scan(&same) },
 			`SELECT count(*) FROM blocks WHERE id = ? OR lifted = '' AND until > ? AND server = ? AND tool = ? AND text = ?`,
@@ -42,17 +42,17 @@ func (s *Store) AddBlock(ctx context.Context, b hold.Block, most int, evidence [
 
 // ListBlocks implements hold.BlockStore.
 func (s *Store) ListBlocks(ctx context.Context, now time.Time, all bool) ([]hold.Block, error) {
-	return blocks.list(ctx, s, now, all)
+	return blocks.listRows(ctx, s, now, all)
 }
 
 // GetBlock implements hold.BlockStore.
 func (s *Store) GetBlock(ctx context.Context, id string) (hold.Block, error) {
-	return blocks.get(ctx, s, id)
+	return blocks.getRow(ctx, s, id)
 }
 
 // LiftBlock implements hold.BlockStore.
 func (s *Store) LiftBlock(ctx context.Context, id, by string, now time.Time, evidence []byte) error {
-	return blocks.change(ctx, s, id, now, func(t *tx, _ *hold.Block) error {
+	return blocks.changeRow(ctx, s, id, now, func(t *tx, _ *hold.Block) error {
 		return errors.Join(t.pend(ctx, evidence), t.exec(ctx, `UPDATE blocks SET lifted = ?, lifter = ? WHERE id = ?`, stamp(now), by, id), t.tell(ctx, BlocksChanged))
 	})
 }

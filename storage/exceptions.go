@@ -13,7 +13,7 @@ import (
 
 var _ hold.ExceptionStore = (*Store)(nil)
 
-var exceptions = timed[hold.Exception]{"exception", `id, server, tool, code, digest, since, until, why, granter, revoked, revoker, second, keep`, `revoked = '' AND (until > ? OR until = '')`,
+var exceptions = timedTable[hold.Exception]{"exception", `id, server, tool, code, digest, since, until, why, granter, revoked, revoker, second, keep`, `revoked = '' AND (until > ? OR until = '')`,
 	func(r *sql.Rows) (e hold.Exception, err error) {
 		err = r.Scan(&e.ID, &e.Server, &e.Tool, &e.Code, bytesIn(e.Digest[:]), stampIn{&e.Since}, stampIn{&e.Until}, &e.Why, &e.By, stampIn{&e.Revoked}, &e.Revoker, &e.Second, &e.Keep)
 		e.Keep *= time.Second // as it is stored
@@ -27,23 +27,23 @@ var exceptions = timed[hold.Exception]{"exception", `id, server, tool, code, dig
 
 // AddException implements hold.ExceptionStore.
 func (s *Store) AddException(ctx context.Context, e hold.Exception, most int, evidence []byte) error {
-	return exceptions.add(ctx, s, e.Since, most, func(t *tx) error { return errors.Join(t.pend(ctx, evidence), t.tell(ctx, ExceptionsChanged)) },
+	return exceptions.addRow(ctx, s, e.Since, most, func(t *tx) error { return errors.Join(t.pend(ctx, evidence), t.tell(ctx, ExceptionsChanged)) },
 		e.ID, e.Server, e.Tool, string(e.Code), e.Digest[:], stamp(e.Since), stamp(e.Until), e.Why, e.By, "", "", "", int64(e.Keep/time.Second))
 }
 
 // ListExceptions implements hold.ExceptionStore.
 func (s *Store) ListExceptions(ctx context.Context, now time.Time, all bool) ([]hold.Exception, error) {
-	return exceptions.list(ctx, s, now, all)
+	return exceptions.listRows(ctx, s, now, all)
 }
 
 // GetException implements hold.ExceptionStore.
 func (s *Store) GetException(ctx context.Context, id string) (hold.Exception, error) {
-	return exceptions.get(ctx, s, id)
+	return exceptions.getRow(ctx, s, id)
 }
 
 // ConfirmException implements hold.ExceptionStore.
 func (s *Store) ConfirmException(ctx context.Context, id, by string, now time.Time, evidence []byte) error {
-	return exceptions.change(ctx, s, id, now, func(t *tx, e *hold.Exception) error {
+	return exceptions.changeRow(ctx, s, id, now, func(t *tx, e *hold.Exception) error {
 		switch {
 		case e.Second != "":
 			return refusal{&hold.DecidedError{What: "exception", State: "confirmed", At: e.Since, By: e.Second}}
@@ -60,7 +60,7 @@ func (s *Store) ConfirmException(ctx context.Context, id, by string, now time.Ti
 
 // RevokeException implements hold.ExceptionStore.
 func (s *Store) RevokeException(ctx context.Context, id, by string, now time.Time, evidence []byte) error {
-	return exceptions.change(ctx, s, id, now, func(t *tx, _ *hold.Exception) error {
+	return exceptions.changeRow(ctx, s, id, now, func(t *tx, _ *hold.Exception) error {
 		return errors.Join(t.pend(ctx, evidence), t.exec(ctx, `UPDATE exceptions SET revoked = ?, revoker = ? WHERE id = ?`, stamp(now), by, id), t.tell(ctx, ExceptionsChanged))
 	})
 }

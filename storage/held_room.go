@@ -22,18 +22,18 @@ const (
 	takenPersons = `SELECT principal` + taken + ` AND principal <> '' AND until > ? GROUP BY principal ORDER BY principal`
 )
 
-func scanTaken(of hold.Share, to *[]hold.Taking) func(*sql.Rows) error {
+func scanTaken(of hold.Share, to *[]hold.Usage) func(*sql.Rows) error {
 	return func(r *sql.Rows) error {
-		x := hold.Taking{Of: of}
+		x := hold.Usage{Of: of}
 		err := r.Scan(&x.Name, &x.Items, &x.Bytes)
 		*to = append(*to, x)
 		return err
 	}
 }
 
-// takeRoom refuses an item for which there is no room. It returns the shares that the item fills: the one after it may
+// checkRoom refuses an item for which there is no room. It returns the shares that the item fills: the one after it may
 // be refused.
-func (t *tx) takeRoom(ctx context.Context, it *hold.Item, room hold.Room) (fills []hold.Taking, err error) {
+func (t *tx) checkRoom(ctx context.Context, it *hold.Item, room hold.Room) (fills []hold.Usage, err error) {
 	now := stamp(it.Held)
 	for _, q := range []struct {
 		of    hold.Share
@@ -48,20 +48,20 @@ func (t *tx) takeRoom(ctx context.Context, it *hold.Item, room hold.Room) (fills
 		if q.of == hold.OfPrincipal && it.Principal == "" {
 			continue
 		}
-		var list []hold.Taking
+		var list []hold.Usage
 		if err := t.query(ctx, scanTaken(q.of, &list), q.query, q.args...); err != nil {
 			return nil, err
 		}
-		x := hold.Taking{Of: q.of, Name: q.name}
+		x := hold.Usage{Of: q.of, Name: q.name}
 		if len(list) > 0 {
 			x = list[0]
 		}
-		was := room.Full(x)
+		was := room.IsFull(x)
 		x.Items, x.Bytes = x.Items+1, x.Bytes+int64(it.Bytes)
 		if !room.Fits(x) {
 			return nil, &hold.FullError{Of: q.of}
 		}
-		if !was && room.Full(x) {
+		if !was && room.IsFull(x) {
 			fills = append(fills, x)
 		}
 	}
@@ -69,7 +69,7 @@ func (t *tx) takeRoom(ctx context.Context, it *hold.Item, room hold.Room) (fills
 }
 
 // postFull stores the messages that say what an item has filled. They name no principal.
-func (t *tx) postFull(ctx context.Context, it *hold.Item, fills []hold.Taking) error {
+func (t *tx) postFull(ctx context.Context, it *hold.Item, fills []hold.Usage) error {
 	for _, x := range fills {
 		e := webhook.Notice{Type: webhook.QueueFull, At: it.Held, Scope: string(x.Of), Waiting: x.Items, Bytes: int(x.Bytes)}
 		if x.Of == hold.OfServer {
@@ -82,8 +82,8 @@ func (t *tx) postFull(ctx context.Context, it *hold.Item, fills []hold.Taking) e
 	return nil
 }
 
-// HeldRoom implements hold.Store.
-func (s *Store) HeldRoom(ctx context.Context, now time.Time) (list []hold.Taking, err error) {
+// HeldUsage implements hold.Store.
+func (s *Store) HeldUsage(ctx context.Context, now time.Time) (list []hold.Usage, err error) {
 	for _, q := range []struct {
 		of    hold.Share
 		query string

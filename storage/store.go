@@ -143,9 +143,9 @@ type engine interface {
 	// longRows reports whether to read a row of the table held costs as much as its body is long. Lists then read the
 	// index held_rows.
 	longRows() bool
-	// ofEach is a table of rows d of decisions for which the condition holds: the newest of each group of a list, at
+	// newestOfEach is a table of rows d of decisions for which the condition holds: the newest of each group of a list, at
 	// most so many. The list, as among has it, is the first argument.
-	ofEach(condition string, most int) string
+	newestOfEach(condition string, most int) string
 }
 
 // Close implements ground.Store.

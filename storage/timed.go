@@ -11,8 +11,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/hold"
 )
 
-// timed is a table whose rows are in force until a time, unless a person ends one before: approvals, blocks and exceptions.
-type timed[T any] struct {
+// A timedTable has rows that are in force until a time, unless a person ends one before: approvals, blocks and exceptions.
+type timedTable[T any] struct {
 	name     string // of a row; the table has it in the plural
 	columns  string
 	inForce  string // condition, with a mark for the time
@@ -31,10 +31,10 @@ func endedRow(what, verb string, ended time.Time, by string, until, now time.Tim
 	return nil
 }
 
-// add inserts a row after what goes with it, unless most are in force.
-func (d *timed[T]) add(ctx context.Context, s *Store, since time.Time, most int, with func(*tx) error, values ...any) error {
+// addRow inserts a row, after what the caller does in the same transaction, unless most are in force.
+func (d *timedTable[T]) addRow(ctx context.Context, s *Store, since time.Time, most int, before func(*tx) error, values ...any) error {
 	return s.updateOrRefuse(ctx, "add "+d.name, func(t *tx) error {
-		if err := with(t); err != nil {
+		if err := before(t); err != nil {
 			return err
 		}
 		n := 0
@@ -49,10 +49,10 @@ func (d *timed[T]) add(ctx context.Context, s *Store, since time.Time, most int,
 	})
 }
 
-// change does with a row that has not ended.
-func (d *timed[T]) change(ctx context.Context, s *Store, id string, now time.Time, do func(*tx, *T) error) error {
+// changeRow calls do with a row that has not ended.
+func (d *timedTable[T]) changeRow(ctx context.Context, s *Store, id string, now time.Time, do func(*tx, *T) error) error {
 	return s.updateOrRefuse(ctx, "change "+d.name, func(t *tx) error {
-		row, found, err := one(ctx, t, d.scan, `SELECT `+d.columns+` FROM `+d.name+`s WHERE id = ?`, id)
+		row, found, err := queryOne(ctx, t, d.scan, `SELECT `+d.columns+` FROM `+d.name+`s WHERE id = ?`, id)
 		if err != nil {
 			return err
 		}
@@ -66,8 +66,8 @@ func (d *timed[T]) change(ctx context.Context, s *Store, id string, now time.Tim
 	})
 }
 
-// list returns the rows in force, or all of them, the newest first.
-func (d *timed[T]) list(ctx context.Context, s *Store, now time.Time, all bool) ([]T, error) {
+// listRows returns the rows in force, or all of them, the newest first.
+func (d *timedTable[T]) listRows(ctx context.Context, s *Store, now time.Time, all bool) ([]T, error) {
 	out := []T{}
 	where, args := "", []any(nil)
 	if !all {
@@ -81,15 +81,15 @@ func (d *timed[T]) list(ctx context.Context, s *Store, now time.Time, all bool) 
 	return out, s.fail(ctx, "list "+d.name+"s", err)
 }
 
-func (d *timed[T]) get(ctx context.Context, s *Store, id string) (T, error) {
-	row, found, err := one(ctx, s, d.scan, `SELECT `+d.columns+` FROM `+d.name+`s WHERE id = ?`, id)
+func (d *timedTable[T]) getRow(ctx context.Context, s *Store, id string) (T, error) {
+	row, found, err := queryOne(ctx, s, d.scan, `SELECT `+d.columns+` FROM `+d.name+`s WHERE id = ?`, id)
 	if err == nil && !found {
 		return row, hold.ErrNotFound
 	}
 	return row, s.fail(ctx, "get "+d.name, err)
 }
 
-// A refusal ends an update that changes nothing. It is the error of the method as it is.
+// A refusal ends an update that changes nothing. The method returns it as it is.
 type refusal struct{ error }
 
 // updateOrRefuse is update with an f that may refuse.
@@ -113,8 +113,8 @@ type querier interface {
 	query(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error
 }
 
-// one reads a row, if it exists.
-func one[T any](ctx context.Context, q querier, scan func(*sql.Rows) (T, error), query string, args ...any) (row T, found bool, err error) {
+// queryOne reads a row, if it exists.
+func queryOne[T any](ctx context.Context, q querier, scan func(*sql.Rows) (T, error), query string, args ...any) (row T, found bool, err error) {
 	err = q.query(ctx, func(r *sql.Rows) (err error) {
 		row, err = scan(r)
 		found = true

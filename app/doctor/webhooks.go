@@ -29,7 +29,7 @@ func (x *examiner) undelivered(ctx context.Context, where string, cfg *rules.Rul
 		return
 	}
 	defer s.Close()
-	if full, err := hold.New(s, hold.Options{}).Full(ctx); err == nil {
+	if full, err := hold.New(s, hold.Options{}).FullShares(ctx); err == nil {
 		for _, t := range full {
 			x.report.add("queue", Warning, "%s", t)
 		}

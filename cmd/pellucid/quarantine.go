@@ -129,7 +129,7 @@ func (c *quarantineListCmd) Run(e *env) error {
 	}
 	more := ""
 	err = c.DB.WithReview(func(ctx context.Context, r *install.Review) (err error) {
-		full, err := r.Queue.Full(ctx)
+		full, err := r.Queue.FullShares(ctx)
 		for _, t := range full {
 			fmt.Fprintf(e.Stderr, "pellucid: %s.\n", t)
 		}

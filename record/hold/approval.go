@@ -72,8 +72,8 @@ type Approvals struct {
 
 // NewApprovals makes Approvals.
 func NewApprovals(s ApprovalStore, o ApprovalOptions) *Approvals {
-	usual(&o.remember, Remembered)
-	usual(&o.Most, 10_000)
+	setDefault(&o.remember, Remembered)
+	setDefault(&o.Most, 10_000)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -87,11 +87,11 @@ type Blocks struct {
 
 // NewBlocks makes Blocks.
 func NewBlocks(s BlockStore, o BlockOptions) *Blocks {
-	usual(&o.Keep, 24*time.Hour)
-	usual(&o.remember, Remembered)
-	usual(&o.recheck, time.Second)
-	usual(&o.wait, time.Second)
-	usual(&o.Most, 10_000)
+	setDefault(&o.Keep, 24*time.Hour)
+	setDefault(&o.remember, Remembered)
+	setDefault(&o.recheck, time.Second)
+	setDefault(&o.wait, time.Second)
+	setDefault(&o.Most, 10_000)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

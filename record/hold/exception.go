@@ -100,10 +100,10 @@ type knownExceptions struct {
 
 // NewExceptions makes Exceptions.
 func NewExceptions(s ExceptionStore, o ExceptionOptions) *Exceptions {
-	usual(&o.remember, Remembered)
-	usual(&o.recheck, time.Second)
-	usual(&o.wait, time.Second)
-	usual(&o.Most, 1000)
+	setDefault(&o.remember, Remembered)
+	setDefault(&o.recheck, time.Second)
+	setDefault(&o.wait, time.Second)
+	setDefault(&o.Most, 1000)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
