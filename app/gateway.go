@@ -297,7 +297,7 @@ func (b *Gateway) server(s *rules.Server) (fleet.Server, error) {
 		}
 	}
 	var err error
-	out.Dial, err = dialer(s, words, b.logins, s.Name, b.room, b.log.With("server", s.Name))
+	out.Dial, err = dialer(s, words, b.logins, s.Name, b.roomOf, b.log.With("server", s.Name))
 	return out, err
 }
 

@@ -56,7 +56,7 @@ type Ground struct {
 	refusals *ingest.Refusals
 	mcp      ground.MCPOptions
 	records  *install.Records
-	memory   *intake.Budget // of what is under way; nil: one of its own
+	memory   *intake.Budget // of requests; the adapter makes one if it is not set
 }
 
 // OpenGround makes an adapter that is to be served.

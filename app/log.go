@@ -70,7 +70,7 @@ func (h *repeatLimiter) Handle(ctx context.Context, r slog.Record) error {
 		}
 		return true
 	})
-	write, leftOut := h.lines.next(line, cause.Sum64())
+	write, leftOut := h.lines.admitLine(line, cause.Sum64())
 	if !write {
 		return nil
 	}
@@ -81,8 +81,8 @@ func (h *repeatLimiter) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// next reports whether the line is written now, and how many of its kind were left out before it.
-func (l *repeatedLines) next(line repeatedLine, cause uint64) (write bool, leftOut int64) {
+// admitLine reports whether the line is written now, and how many of its kind were left out before it.
+func (l *repeatedLines) admitLine(line repeatedLine, cause uint64) (write bool, leftOut int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	x := l.lines[line]

@@ -165,7 +165,7 @@ func (w *Wrap) Run(ctx context.Context, front wire.Conn) error {
 			stop()
 		}
 	}}
-	dial, err := dialer(w.server, &w.stderr, w.logins, w.login, w.room, w.log)
+	dial, err := dialer(w.server, &w.stderr, w.logins, w.login, w.roomOf, w.log)
 	if err != nil {
 		front.Close()
 		return exit.With(exit.Usage, err)

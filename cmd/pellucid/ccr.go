@@ -43,8 +43,8 @@ type ccrModel struct {
 	NoTemperature bool `help:"Do not ask for temperature 0: some models refuse it."`
 }
 
-// check looks who answers.
-func (m *ccrModel) check() error {
+// checkModel checks that exactly one model is named.
+func (m *ccrModel) checkModel() error {
 	kind, file, _ := strings.Cut(m.Oracle, ":")
 	switch {
 	case m.Oracle == "" && m.URL == "":
@@ -63,8 +63,8 @@ func (m *ccrModel) check() error {
 	return nil
 }
 
-// dial is the model that is asked, for contexts of the format f.
-func (m ccrModel) dial(e *env, f format.Name) (*llm.Endpoint, error) {
+// dialModel opens the model for contexts of the format f.
+func (m ccrModel) dialModel(e *env, f format.Name) (*llm.Endpoint, error) {
 	of := app.AskedModel(m)
 	return of.Dial(f, e.references())
 }

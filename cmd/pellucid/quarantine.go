@@ -212,7 +212,7 @@ func (c *reviewerFlags) who(e *env) string {
 			return name
 		}
 	}
-	if name := cmp.Or(e.Getenv("USER"), e.Getenv("USERNAME")); name != "" { // two such users are two persons
+	if name := cmp.Or(e.Getenv("USER"), e.Getenv("USERNAME")); name != "" { // so that two users are two persons
 		sum := sha256.Sum256([]byte(strings.ToLower(name)))
 		return "operator-" + hex.EncodeToString(sum[:4])
 	}

@@ -131,7 +131,7 @@ type Observation struct {
 	Time   int64 // seconds of Unix time, as it was recorded
 	Kind   Kind
 	Origin Origin
-	// Mark stands for the content by which it happened: of one mark, a server has one event. 0: the content is not known.
+	// Mark stands for the content that caused the event, where it is known: a server has one event of one mark.
 	Mark int64
 	// Proven: what counts against a validator bears its valid signature. Without it
 	// an event of a validator changes nothing, since any author can have written it.
