@@ -119,7 +119,7 @@ func (b *boundary) captureLimits() captures.Limits {
 
 // sweep keeps the queue swept until ctx ends.
 func (b *boundary) sweep(ctx context.Context, failed func(error)) {
-	b.queue.KeepSwept(ctx, hold.SweepEvery, failed, b.excepts.Sweep, hold.NewApprovals(b.store, hold.ApprovalOptions{}).Sweep,
+	b.queue.KeepSwept(ctx, hold.SweepEvery, failed, b.excepts.Sweep, hold.NewApprovals(b.store.Approvals(), hold.ApprovalOptions{}).Sweep,
 		func(ctx context.Context) error { return b.store.SweepSignIns(ctx, time.Now()) },
 		func(ctx context.Context) error { return b.store.SweepTasks(ctx, time.Now()) })
 }

@@ -20,13 +20,13 @@ type DecisionRows struct {
 
 // DecisionRows reads the rows as they are now.
 func (l *Ledger) DecisionRows(ctx context.Context) (d DecisionRows, err error) {
-	if d.Approvals, err = rowsOf(ctx, l.s, &d, approvals, "call", func(a *hold.Approval) string { return a.ID }); err != nil {
+	if d.Approvals, err = rowsOf(ctx, l.s, &d, &approvals, "call", func(a *hold.Approval) string { return a.ID }); err != nil {
 		return d, err
 	}
-	if d.Exceptions, err = rowsOf(ctx, l.s, &d, exceptions, "digest", func(e *hold.Exception) string { return e.ID }); err != nil {
+	if d.Exceptions, err = rowsOf(ctx, l.s, &d, &exceptions, "digest", func(e *hold.Exception) string { return e.ID }); err != nil {
 		return d, err
 	}
-	if d.Blocks, err = rowsOf(ctx, l.s, &d, blocks, "text", func(b *hold.Block) string { return b.ID }); err != nil {
+	if d.Blocks, err = rowsOf(ctx, l.s, &d, &blocks, "text", func(b *hold.Block) string { return b.ID }); err != nil {
 		return d, err
 	}
 	d.Pins = map[string][]byte{}
@@ -41,7 +41,7 @@ func (l *Ledger) DecisionRows(ctx context.Context) (d DecisionRows, err error) {
 }
 
 // rowsOf reads a table. digest is a column of 32 bytes.
-func rowsOf[T any](ctx context.Context, s *Store, d *DecisionRows, of timedTable[T], digest string, id func(*T) string) (out []T, err error) {
+func rowsOf[T any](ctx context.Context, s *Store, d *DecisionRows, of *timedTable[T], digest string, id func(*T) string) (out []T, err error) {
 	wrongLength := map[string]bool{}
 	if err := s.query(ctx, func(r *sql.Rows) error {
 		var id string

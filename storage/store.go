@@ -2,7 +2,7 @@
 
 // Package storage keeps attestations, held results and blocks, pins and verdicts, and the log in SQLite or in Postgres.
 //
-// It is a ground.Store, a hold.Store and hold.BlockStore, a surface.PinStore and
+// It is a ground.Store, a hold.Store, a surface.PinStore and
 // surface.Cache; its [Ledger] is a sequence.Store. The record of a change is stored with the
 // change, in one transaction.
 package storage

@@ -32,7 +32,7 @@ func (d Database) WithReview(do func(context.Context, *Review) error) error {
 		if kept != nil {
 			items.Evidence, approvals.Evidence, exceptions.Evidence, blocks.Evidence = kept.Held, kept.Approval, kept.Exception, kept.Block
 		}
-		return do(ctx, &Review{hold.New(s, items), hold.NewApprovals(s, approvals), hold.NewExceptions(s, exceptions), hold.NewBlocks(s, blocks), s})
+		return do(ctx, &Review{hold.New(s, items), hold.NewApprovals(s.Approvals(), approvals), hold.NewExceptions(s.Exceptions(), exceptions), hold.NewBlocks(s.Blocks(), blocks), s})
 	})
 }
 
