@@ -72,7 +72,7 @@ type Gateway struct {
 	gone       sync.WaitGroup // of fronts that are ended
 }
 
-// idleMemory is what a gateway needs beside what its limit of memory counts.
+// idleMemory is the memory that a gateway needs beyond what its limit counts.
 const idleMemory = 96 << 20
 
 // GatewayOptions are what a gateway is run with beside its rules.

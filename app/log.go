@@ -15,8 +15,8 @@ import (
 
 // NewLog returns a log that writes lines to w. Of warnings and errors that repeat, the first ten are written, and
 // then one a minute with the number of those left out: a full disk has a line for each call, and would fill another.
-// A line with another cause, tool or address is written once a minute, up to a hundred such of one message: what fills
-// the log must not hide what else there is to see.
+// A line with another cause, tool or address is written once a minute, up to a hundred such of one message: a message
+// that fills the log must not hide others.
 func NewLog(w io.Writer, json bool, level slog.Level) *slog.Logger {
 	opt := &slog.HandlerOptions{Level: level}
 	var h slog.Handler = slog.NewTextHandler(w, opt)

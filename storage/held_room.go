@@ -11,8 +11,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/webhook"
 )
 
-// What is taken of the queue is counted from its items, in the transaction that adds one: no counter has to follow what
-// is delivered, denied, erased, or over. The lock of the store keeps the other replicas out meanwhile.
+// The usage of the queue is counted from its items, in the transaction that adds one, so that no counter has to follow
+// deliveries, denials, erasures and expiries. The lock of the store keeps the other replicas out meanwhile.
 const (
 	taken        = `, count(*), COALESCE(SUM(octets), 0) FROM held WHERE state IN ('held', 'released')`
 	takenBy      = `SELECT server` + taken + ` AND server = ? AND until > ? GROUP BY server`
@@ -22,7 +22,7 @@ const (
 	takenPersons = `SELECT principal` + taken + ` AND principal <> '' AND until > ? GROUP BY principal ORDER BY principal`
 )
 
-func scanTaken(of hold.Share, to *[]hold.Usage) func(*sql.Rows) error {
+func scanUsage(of hold.Share, to *[]hold.Usage) func(*sql.Rows) error {
 	return func(r *sql.Rows) error {
 		x := hold.Usage{Of: of}
 		err := r.Scan(&x.Name, &x.Items, &x.Bytes)
@@ -49,7 +49,7 @@ func (t *tx) checkRoom(ctx context.Context, it *hold.Item, room hold.Room) (fill
 			continue
 		}
 		var list []hold.Usage
-		if err := t.query(ctx, scanTaken(q.of, &list), q.query, q.args...); err != nil {
+		if err := t.query(ctx, scanUsage(q.of, &list), q.query, q.args...); err != nil {
 			return nil, err
 		}
 		x := hold.Usage{Of: q.of, Name: q.name}
@@ -88,7 +88,7 @@ func (s *Store) HeldUsage(ctx context.Context, now time.Time) (list []hold.Usage
 		of    hold.Share
 		query string
 	}{{hold.OfAll, takenAll}, {hold.OfServer, takenServers}, {hold.OfPrincipal, takenPersons}} {
-		if err := s.query(ctx, scanTaken(q.of, &list), q.query, stamp(now)); err != nil {
+		if err := s.query(ctx, scanUsage(q.of, &list), q.query, stamp(now)); err != nil {
 			return nil, s.fail(ctx, "count what is held", err)
 		}
 	}

@@ -171,7 +171,7 @@ func (f *Follow) toStdout(ctx context.Context, first, size int64) (next int64, e
 	}
 }
 
-// positionName is what the position is stored under.
+// positionName is the name of the file that keeps the position.
 func (f *Follow) positionName() string {
 	if f.File == "" {
 		return "export.json"
@@ -180,8 +180,7 @@ func (f *Follow) positionName() string {
 	return "export-" + hex.EncodeToString(hash[:8]) + ".json"
 }
 
-// withoutLinks returns the path of the file itself, which need not exist, so that it has one lock under whatever link
-// it is named.
+// withoutLinks resolves the links of a path whose file need not exist: a file has one lock, whichever link names it.
 func withoutLinks(path string) string {
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
 		path = filepath.Join(dir, filepath.Base(path))

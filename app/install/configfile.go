@@ -43,8 +43,8 @@ func mayExist(path string) bool {
 }
 
 // ConfigInForce is the configuration that up and doctor read where none is named: that of the working directory, or
-// else that of this user; "" if there is neither. wrap, which a client starts in folders of others, and what sends
-// secrets at a person's word read only that of the user.
+// else that of this user; "" if there is neither. wrap, which a client may start in any folder, and the verbs
+// that send secrets read only that of the user.
 func ConfigInForce() string {
 	if _, err := os.Lstat(ConfigName); !errors.Is(err, fs.ErrNotExist) {
 		return ConfigName

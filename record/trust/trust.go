@@ -72,7 +72,7 @@ func (o Origin) valid() bool {
 // A Kind is what has happened. The set is closed.
 type Kind string
 
-// The kinds. What lowers a score is one of the first five, or a reviewer's word. What a text is about lowers none: a
+// The kinds. The first five lower a score, and so does the denial of a reviewer. The subject of a text does not: a
 // document may name control tokens, and be full of emoji or of letters that look like others.
 const (
 	HiddenMessage   Kind = "hidden-message"   // invisible characters of a message were decoded to a text
@@ -95,7 +95,7 @@ type effect struct {
 	most  uint8
 }
 
-// effects is the one table of what moves a score; the index of a kind is its place in a snapshot.
+// effects says how each kind moves a score; the index of a kind is its place in a snapshot.
 var effects = [...]effect{
 	{HiddenMessage, -60_000, -25_000, 6},
 	{ForgedFrame, -60_000, -25_000, 6},
