@@ -42,7 +42,7 @@ func planGround(r *rules.Rules, flag, fromEnv string) GroundPlan {
 	if named && (flag == "" || flag == fromEnv) {
 		p.DB = p.Rules.Store.Path + p.Rules.Store.URL.Reveal()
 	}
-	if named || r.Auth.Set() { // what others hand in has to be kept
+	if named || r.Auth.Set() { // attestations of others have to be kept
 		p.Absent = MakeStore
 	}
 	return p

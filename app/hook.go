@@ -14,7 +14,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 )
 
-// A Hook is the boundary for what the tools of one agent's host return. It opens only what its rules ask for.
+// A Hook is the boundary for the output of the tools of one agent's host. It opens only the parts that its rules ask for.
 type Hook struct {
 	boundary
 
@@ -22,7 +22,7 @@ type Hook struct {
 	options hook.Options
 }
 
-// OpenHook opens what the rules ask for, whose only server is the host.
+// OpenHook opens the parts that the rules ask for. Their only server is the host.
 func OpenHook(r *rules.Rules, host *hook.Host, database install.Database, log *slog.Logger) (_ *Hook, err error) {
 	h := &Hook{host: host}
 	h.log = log

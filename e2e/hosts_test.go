@@ -31,7 +31,7 @@ type hostTest struct {
 	name    string
 	program string            // below node_modules
 	home    string            // a folder of the host, by which protect finds it
-	files   map[string]string // below the person's folder; ROOT, NODE and SCRIPT stand for what they say
+	files   map[string]string // below the person's folder; ROOT, NODE and SCRIPT are replaced
 	args    []string
 	env     func(url string) []string
 	calls   func(dir string) []llm.ToolCall
@@ -126,8 +126,8 @@ func toolCall(tool string, args ...string) llm.ToolCall {
 	return llm.ToolCall{Name: tool, Arguments: b}
 }
 
-// TestHosts: in front of each real host, what its own tools return reaches the (fake) model without hidden characters and
-// live tokens, shell output has a fence, and what the model writes back holds the tokens of the file.
+// TestHosts: in front of each real host, the output of its own tools reaches the (fake) model without hidden characters and
+// live tokens, shell output has a fence, and the file that the model writes has its tokens again.
 func TestHosts(t *testing.T) {
 	t.Parallel()
 	modules := nodeModules(t)
@@ -204,7 +204,7 @@ func (h *hostTest) installHooks(t *testing.T, bin, dir string, env []string) {
 	}
 }
 
-// hasResult reports whether a request holds what a tool returned.
+// hasResult reports whether a request holds the result of a tool.
 func hasResult(raw []byte) bool {
 	for _, sign := range []string{`"tool_result"`, `"function_call_output"`, `"functionResponse"`, `"role":"tool"`} {
 		if bytes.Contains(raw, []byte(sign)) {

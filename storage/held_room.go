@@ -68,7 +68,7 @@ func (t *tx) checkRoom(ctx context.Context, it *hold.Item, room hold.Room) (fill
 	return fills, nil
 }
 
-// postFull stores the messages that say what an item has filled. They name no principal.
+// postFull stores the messages about the shares that an item has filled. They name no principal.
 func (t *tx) postFull(ctx context.Context, it *hold.Item, fills []hold.Usage) error {
 	for _, x := range fills {
 		e := webhook.Notice{Type: webhook.QueueFull, At: it.Held, Scope: string(x.Of), Waiting: x.Items, Bytes: int(x.Bytes)}

@@ -157,7 +157,7 @@ func queryOne[T any](ctx context.Context, q querier, scan func(*sql.Rows) (T, er
 	return row, found, err
 }
 
-// stampIn and bytesIn scan a column into what they point at.
+// stampIn and bytesIn scan a column into their target.
 type (
 	stampIn struct{ *time.Time }
 	bytesIn []byte

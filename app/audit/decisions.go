@@ -104,7 +104,7 @@ func (d *decisionAudit) isRecorded(e *ledger.Event, anyTime bool) bool {
 	})
 }
 
-// sameSubjects compares what two records are about, but for those of a role.
+// sameSubjects compares the subjects of two records, except those of a role.
 func sameSubjects(a, b []ledger.Subject, but ledger.Role) bool {
 	of := func(list []ledger.Subject) []ledger.Subject {
 		return slices.DeleteFunc(slices.Clone(list), func(s ledger.Subject) bool { return s.Role == but || s.Role == ledger.NoContent })
@@ -194,8 +194,8 @@ func (d *decisionAudit) compareRows(rows *storage.DecisionRows) (out []ledger.Pr
 
 // mustHaveRow reports whether the row that records are about must be there.
 func (d *decisionAudit) mustHaveRow(list []recorded) bool {
-	// What is over is kept for a while, and what names a person who was forgotten is not: its openings are erased. A record
-	// that was added to a restored database has none either.
+	// A row stays for a while after its end, unless it names a person who was forgotten: then the openings are erased. A
+	// record that was added to a restored database has no opening either.
 	isKept := func(r recorded) bool {
 		_, kept := r.subjects(d.ctx)
 		return kept

@@ -114,7 +114,7 @@ type Console struct {
 	header   header
 	attempts *rate.Limiter // logins that come back from the provider
 	failures *rate.Limiter // tokens and links that are not valid
-	told     tellings      // what decisions have done
+	told     tellings      // results of decisions, for the next page
 }
 
 // ErrNoSession means that a request comes from a person who has not signed in, or whose session has ended.

@@ -12,7 +12,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/intake"
 )
 
-// pageLimits are those of one person who has signed in. Tests set them: they ask for more pages than a person does.
+// pageLimits are the limits of one person who has signed in. Tests raise them.
 var pageLimits = auth.Limits{Rate: 10, Burst: 100, Concurrent: 8}
 
 // What pages cost, in bytes of memory.

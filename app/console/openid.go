@@ -88,7 +88,7 @@ func (p *provider) ask() (*oidc.Provider, error) {
 		if known, err = oidc.NewProvider(ctx, p.Issuer); err == nil {
 			return
 		}
-		other := auth.IssuerKey(p.Issuer) // which is the same issuer
+		other := auth.IssuerKey(p.Issuer) // another spelling of the same issuer
 		if other == p.Issuer {
 			other += "/"
 		}

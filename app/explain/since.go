@@ -164,7 +164,7 @@ func (x *teller) commands(ctx context.Context, d *ruled) {
 	}
 }
 
-// sayWhatWasKept says how a person sees what was not delivered of a message, or will the next time.
+// sayWhatWasKept says how a person can read the undelivered text of a message, or of the next one.
 func (x *teller) sayWhatWasKept(ctx context.Context, d *ruled) {
 	withheld := d.verdict == "withheld" || d.verdict == "dropped"
 	if !withheld && !d.removed() {

@@ -27,7 +27,7 @@ type ccrContext struct {
 	Answer     string   `placeholder:"FILE" help:"File of the answer to explain, as the provider sent it (default: the answer in the run; else the model is asked first)."`
 	Tools      string   `placeholder:"FILE" help:"File with a JSON array of the tools, for a context that was saved without them."`
 	Privileged []string `placeholder:"GLOB" help:"Tools whose calls need an explanation (default: every tool whose name does not begin with get, list, read, search or the like)."`
-	Manifest   string   `placeholder:"FILE" help:"What is known of CONTEXT beside its bytes: trust of sources, provenance of segments, capsules (docs/spec/counterfactual.md, Manifest of a context)."`
+	Manifest   string   `placeholder:"FILE" help:"File of facts about CONTEXT: trust of sources, provenance of segments, capsules (docs/spec/counterfactual.md, Manifest of a context)."`
 }
 
 // ccrModel says who answers.

@@ -232,7 +232,7 @@ type Queue struct {
 	o     Options
 }
 
-// Remembered is how long what was decided, or has ended, is still listed.
+// Remembered is how long a row is still listed after its decision or its end.
 const Remembered = 30 * 24 * time.Hour
 
 // New makes a Queue.

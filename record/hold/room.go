@@ -55,7 +55,7 @@ func (r Room) limitsOf(s Share) (items int, bytes int64) {
 	return int(^uint(0) >> 1), r.Bytes
 }
 
-// Fits reports whether there is room for so much.
+// Fits reports whether the usage is within the bounds.
 func (r Room) Fits(t Usage) bool {
 	items, bytes := r.limitsOf(t.Of)
 	return t.Items <= items && t.Bytes <= bytes

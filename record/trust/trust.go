@@ -77,10 +77,10 @@ type Kind string
 const (
 	HiddenMessage   Kind = "hidden-message"   // invisible characters of a message were decoded to a text
 	ForgedFrame     Kind = "forged-frame"     // a message imitated the frame or the provenance that only Pellucid writes
-	ShapeLie        Kind = "shape-lie"        // a message was withheld since it is not what the protocol or its own schema allows
+	ShapeLie        Kind = "shape-lie"        // a message was withheld since the protocol or its own schema does not allow it
 	HeldChange      Kind = "held-change"      // a server changed what it declares, and the change is held
 	Hijack          Kind = "hijack"           // a counterfactual run: its text took control
-	HeldDenied      Kind = "held-denied"      // a reviewer denied what was held
+	HeldDenied      Kind = "held-denied"      // a reviewer denied a held item
 	HeldReleased    Kind = "held-released"    // a reviewer released it: a false alarm
 	SurfaceApproved Kind = "surface-approved" // a reviewer approved a change
 	Clean           Kind = "clean"            // a result in which nothing was found
