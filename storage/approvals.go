@@ -12,6 +12,7 @@ import (
 
 var approvals = timedTable[hold.Approval]{
 	name: "approval", columns: `id, call, principal, tool, item, since, until, approver, revoked, revoker, uses, used`, ended: "revoked", ender: "revoker",
+	inForce: `revoked = '' AND until > ?`,
 	scan: func(r *sql.Rows) (a hold.Approval, err error) {
 		err = r.Scan(&a.ID, bytesIn(a.Call[:]), &a.Principal, &a.Tool, &a.Item, stampIn{&a.Since}, stampIn{&a.Until}, &a.By, stampIn{&a.Revoked}, &a.Revoker, &a.Uses, stampIn{&a.Used})
 		return a, err

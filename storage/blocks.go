@@ -12,6 +12,7 @@ import (
 
 var blocks = timedTable[hold.Block]{
 	name: "block", columns: `id, server, tool, text, evidence, severity, since, until, lifted, lifter`, ended: "lifted", ender: "lifter",
+	inForce: `lifted = '' AND until > ?`,
 	scan: func(r *sql.Rows) (b hold.Block, err error) {
 		err = r.Scan(&b.ID, &b.Server, &b.Tool, bytesIn(b.Text[:]), &b.Evidence, &b.Severity, stampIn{&b.Since}, stampIn{&b.Until}, stampIn{&b.Lifted}, &b.By)
 		return b, err

@@ -12,6 +12,7 @@ import (
 
 var exceptions = timedTable[hold.Exception]{
 	name: "exception", columns: `id, server, tool, code, digest, since, until, why, granter, revoked, revoker, second, keep`, ended: "revoked", ender: "revoker",
+	inForce: `revoked = '' AND (until > ? OR until = '')`,
 	scan: func(r *sql.Rows) (e hold.Exception, err error) {
 		err = r.Scan(&e.ID, &e.Server, &e.Tool, &e.Code, bytesIn(e.Digest[:]), stampIn{&e.Since}, stampIn{&e.Until}, &e.Why, &e.By, stampIn{&e.Revoked}, &e.Revoker, &e.Second, &e.Keep)
 		e.Keep *= time.Second // as it is stored

@@ -16,6 +16,7 @@ type timedTable[T any] struct {
 	name         string // of a row; the table has it in the plural
 	columns      string
 	ended, ender string // columns: when a person ended the row, and who
+	inForce      string // condition, with a mark for the time
 	scan         func(*sql.Rows) (T, error)
 	values       func(*T) []any
 	lifetime     func(*T) lifetime
@@ -45,8 +46,6 @@ func (d *timedTable[T]) checkInForce(row *T, now time.Time) error {
 	return nil
 }
 
-func (d *timedTable[T]) inForce() string { return d.ended + ` = '' AND (until > ? OR until = '')` }
-
 func (d *timedRows[T]) Add(ctx context.Context, row T, most int, evidence []byte) error {
 	return d.s.updateOrRefuse(ctx, "add "+d.name, func(t *tx) error {
 		err := d.prepare(ctx, t, &row)
@@ -57,7 +56,7 @@ func (d *timedRows[T]) Add(ctx context.Context, row T, most int, evidence []byte
 			return err
 		}
 		n := 0
-		err = t.query(ctx, func(r *sql.Rows) error { return r.Scan(&n) }, `SELECT count(*) FROM `+d.name+`s WHERE `+d.inForce(), stamp(d.lifetime(&row).since))
+		err = t.query(ctx, func(r *sql.Rows) error { return r.Scan(&n) }, `SELECT count(*) FROM `+d.name+`s WHERE `+d.inForce, stamp(d.lifetime(&row).since))
 		if err == nil && n >= most {
 			err = refusal{hold.ErrFull}
 		}
@@ -99,7 +98,7 @@ func (d *timedRows[T]) List(ctx context.Context, now time.Time, all bool) ([]T, 
 	out := []T{}
 	where, args := "", []any(nil)
 	if !all {
-		where, args = ` WHERE `+d.inForce(), []any{stamp(now)}
+		where, args = ` WHERE `+d.inForce, []any{stamp(now)}
 	}
 	err := d.s.query(ctx, func(r *sql.Rows) error {
 		row, err := d.scan(r)
