@@ -121,8 +121,8 @@ func (b *boundary) open(dir *state.Dir, r *rules.Rules, n needs) (err error) {
 		if b.records != nil {
 			x.Evidence = b.records.Exception
 		}
-		b.excepts = hold.NewExceptions(b.store, x)
-		b.queue, b.blocks = hold.New(b.store, o), hold.NewBlocks(b.store, hold.BlockOptions{})
+		b.excepts = hold.NewExceptions(b.store.Exceptions(), x)
+		b.queue, b.blocks = hold.New(b.store, o), hold.NewBlocks(b.store.Blocks(), hold.BlockOptions{})
 	}
 	if b.store != nil {
 		b.captures = captures.New(captures.Options{Store: b.store, Sealer: b.questions(), Limits: b.captureLimits, Log: b.log})

@@ -57,7 +57,7 @@ func (p consoleParts) options() console.Options {
 	if p.records != nil {
 		queue.Evidence, exceptions.Evidence = p.records.Held, p.records.Exception
 	}
-	o.Queue, o.Exceptions, o.Captures, o.Sealer = hold.New(p.store, queue), hold.NewExceptions(p.store, exceptions), p.store, p.sealer
+	o.Queue, o.Exceptions, o.Captures, o.Sealer = hold.New(p.store, queue), hold.NewExceptions(p.store.Exceptions(), exceptions), p.store, p.sealer
 	if p.records != nil {
 		o.Ledger, pins = p.store.Ledger(), pins.WithEvidence(p.records.Pin)
 	}
@@ -118,7 +118,7 @@ func (p consoleParts) held(ctx context.Context) (out []console.Waiting, err erro
 }
 
 func (p consoleParts) blocked(ctx context.Context) (out []console.Waiting, err error) {
-	list, err := p.store.ListBlocks(ctx, time.Now(), false)
+	list, err := p.store.Blocks().List(ctx, time.Now(), false)
 	for i := range list {
 		out = append(out, console.Waiting{Server: list[i].Server, N: 1, Since: list[i].Since})
 	}

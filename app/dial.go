@@ -17,8 +17,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/login"
 )
 
-// dialer is how a server is reached. What a process writes to its standard error goes to the log,
-// and its end is kept in tail.
+// dialer returns the dialer of a server. The standard error of a process goes to the log, and tail keeps its end.
 // Requests to a URL carry the tokens of logins; called is what pellucid login calls the server.
 func dialer(s *rules.Server, tail *child.Tail, logins *login.Store, called string, room func(owner string) *intake.Room, log *slog.Logger) (fleet.Dialer, error) {
 	if s.Command != nil {

@@ -11,11 +11,12 @@ import (
 
 // An entrance is what stands between the network and the handlers.
 type entrance struct {
-	who      auth.Authenticator              // nil: every caller may use it
-	metadata http.Handler                    // RFC 9728; nil: none
-	local    func(http.Handler) http.Handler // refuses what does not come from here, by Host and Origin
-	known    func(http.Handler) http.Handler // lets principals through, within their limits
-	named    func(http.Handler) http.Handler // lets callers without credentials through too
+	who      auth.Authenticator // nil: every caller may use it
+	metadata http.Handler       // RFC 9728; nil: none
+
+	checkOrigin      func(http.Handler) http.Handler // by Host and Origin
+	requirePrincipal func(http.Handler) http.Handler // within the limits of the principal
+	identify         func(http.Handler) http.Handler // lets callers without credentials through too
 }
 
 // addressFactor is how many clients with bad tokens may share an address, behind one router, or behind a proxy that is not named as trusted.
@@ -70,9 +71,9 @@ func (b *Gateway) entrance(r *rules.Rules) (*entrance, error) {
 		}
 		return auth.IdentifyLimited(g.who, refused, h)
 	}
-	g.local = b.meter.Gate("origin", local)
+	g.checkOrigin = b.meter.Gate("origin", local)
 	limit := b.meter.Gate("limit", inner)
-	g.known = func(h http.Handler) http.Handler { return b.meter.Gate("auth", require)(limit(h)) }
-	g.named = func(h http.Handler) http.Handler { return b.meter.Gate("auth", identify)(limit(h)) }
+	g.requirePrincipal = func(h http.Handler) http.Handler { return b.meter.Gate("auth", require)(limit(h)) }
+	g.identify = func(h http.Handler) http.Handler { return b.meter.Gate("auth", identify)(limit(h)) }
 	return g, nil
 }

@@ -35,8 +35,8 @@ func claimsOf(r *http.Request) []byte {
 	return p.Claims
 }
 
-// room is memory for the messages of a session's owner.
-func (b *boundary) room(owner string) *intake.Room { return b.memory.Room(principalID(owner)) }
+// roomOf is memory for the messages of a session's owner.
+func (b *boundary) roomOf(owner string) *intake.Room { return b.memory.Room(principalID(owner)) }
 
 // principalID is the principal of a session's owner.
 func principalID(owner string) string {
@@ -68,7 +68,7 @@ func (b *Gateway) front(r *rules.Rules, server string, accept func(context.Conte
 			})
 		},
 		Principal: sessionOwner, Claims: claimsOf, MaxBody: r.HTTP.MaxBody, Sessions: r.HTTP.Sessions, Idle: r.HTTP.SessionIdle,
-		Room: b.room, Registry: b.registry(server), Forwarder: b.forwarder(),
+		Room: b.roomOf, Registry: b.registry(server), Forwarder: b.forwarder(),
 		Notice: func(line string) { b.log.Warn("client: " + line) },
 	})
 }

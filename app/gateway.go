@@ -72,7 +72,7 @@ type Gateway struct {
 	gone       sync.WaitGroup // of fronts that are ended
 }
 
-// idleMemory is what a gateway needs beside what its limit of memory counts.
+// idleMemory is the memory that a gateway needs beyond what its limit counts.
 const idleMemory = 96 << 20
 
 // GatewayOptions are what a gateway is run with beside its rules.
@@ -297,7 +297,7 @@ func (b *Gateway) server(s *rules.Server) (fleet.Server, error) {
 		}
 	}
 	var err error
-	out.Dial, err = dialer(s, words, b.logins, s.Name, b.room, b.log.With("server", s.Name))
+	out.Dial, err = dialer(s, words, b.logins, s.Name, b.roomOf, b.log.With("server", s.Name))
 	return out, err
 }
 

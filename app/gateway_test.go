@@ -325,8 +325,7 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// TestUpStderr: what a server writes to its standard error is logged, and of one that fails it
-// is in the line that says so too.
+// TestUpStderr: the standard error of a server is logged, and the line about a server that failed repeats it.
 func TestUpStderr(t *testing.T) {
 	g := apptest.Start(t, fmt.Sprintf("version: 1\nservers:\n  dies: {command: [%q], env: {%s: dying}}\n", os.Args[0], roleVariable), nil)
 	g.Eventually("the failure", func() bool { return strings.Contains(g.Log.String(), "could not be checked") })

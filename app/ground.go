@@ -42,7 +42,7 @@ func planGround(r *rules.Rules, flag, fromEnv string) GroundPlan {
 	if named && (flag == "" || flag == fromEnv) {
 		p.DB = p.Rules.Store.Path + p.Rules.Store.URL.Reveal()
 	}
-	if named || r.Auth.Set() { // what others hand in has to be kept
+	if named || r.Auth.Set() { // attestations of others have to be kept
 		p.Absent = MakeStore
 	}
 	return p
@@ -56,7 +56,7 @@ type Ground struct {
 	refusals *ingest.Refusals
 	mcp      ground.MCPOptions
 	records  *install.Records
-	memory   *intake.Budget // of what is under way; nil: one of its own
+	memory   *intake.Budget // of requests; the adapter makes one if it is not set
 }
 
 // OpenGround makes an adapter that is to be served.

@@ -156,12 +156,12 @@ func (g *Guard) sealQuestion(document []byte, id string) ([]byte, error) {
 // hooks says what happens to what was decided.
 func (g *Guard) hooks(o *guard.Options, s *storage.Store, trail guardTrail) {
 	o.Hooks.Sink, o.Hooks.Blame = trail, trail.blame
-	o.Hooks.Approvals = hold.NewApprovals(s, hold.ApprovalOptions{Evidence: trail.records.Approval})
+	o.Hooks.Approvals = hold.NewApprovals(s.Approvals(), hold.ApprovalOptions{Evidence: trail.records.Approval})
 	o.Hooks.Desk = hold.New(s, hold.Options{Evidence: trail.records.Held, Seal: g.set.Seal, SealQuestion: g.sealQuestion,
 		TwoPersons: func() bool { return g.set.TwoPersons }})
 	o.Hooks.Context = g.set.Guard.Context
 	if q := g.set.Guard.Quarantine; q.Scope != "off" {
-		blocks := hold.NewBlocks(s, hold.BlockOptions{Keep: q.For, Evidence: trail.records.Block})
+		blocks := hold.NewBlocks(s.Blocks(), hold.BlockOptions{Keep: q.For, Evidence: trail.records.Block})
 		o.Hooks.Quarantine, o.Hooks.Quarantined = blockade{blocks, q.Scope}, blockade{blocks, q.Scope}.covers
 	}
 }

@@ -216,12 +216,12 @@ func TestBlockade(t *testing.T) {
 		scope      string
 		tool, text bool
 	}{{"text", true, true}, {"tool", true, false}, {"server", false, false}} {
-		blocks := hold.NewBlocks(s, hold.BlockOptions{})
+		blocks := hold.NewBlocks(s.Blocks(), hold.BlockOptions{})
 		source := guard.Source{Server: "of-" + c.scope, Tool: "t", Severity: 500, Digest: frame.Digest{1}}
 		if err := (blockade{blocks, c.scope}).Withhold(t.Context(), source); err != nil {
 			t.Fatal(err)
 		}
-		list, err := s.ListBlocks(t.Context(), time.Now(), false)
+		list, err := s.Blocks().List(t.Context(), time.Now(), false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 )
 
-// A Hook is the boundary for what the tools of one agent's host return. It opens only what its rules ask for.
+// A Hook is the boundary for the output of the tools of one agent's host. It opens only the parts that its rules ask for.
 type Hook struct {
 	boundary
 
@@ -22,7 +22,7 @@ type Hook struct {
 	options hook.Options
 }
 
-// OpenHook opens what the rules ask for, whose only server is the host.
+// OpenHook opens the parts that the rules ask for. Their only server is the host.
 func OpenHook(r *rules.Rules, host *hook.Host, database install.Database, log *slog.Logger) (_ *Hook, err error) {
 	h := &Hook{host: host}
 	h.log = log
@@ -48,12 +48,11 @@ func OpenHook(r *rules.Rules, host *hook.Host, database install.Database, log *s
 	return h, nil
 }
 
-// Answer is what the host is told about an event. Of an event that cannot be decided the operator is told, and the host
-// goes on.
+// Answer returns the answer to an event of the host. If the event cannot be decided, the log says so, and the host goes on.
 func (h *Hook) Answer(ctx context.Context, event []byte) []byte {
 	answer, err := h.host.Answer(ctx, h.options, event)
 	if err != nil {
-		h.log.Warn("an event of the host was not decided: what its tool returned passed as it was", "server", h.host.Name, "error", err)
+		h.log.Warn("an event of the host was not decided: the output of its tool passed as it was", "server", h.host.Name, "error", err)
 		return hook.Unchecked(err.Error())
 	}
 	return answer

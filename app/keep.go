@@ -119,7 +119,7 @@ func (b *boundary) captureLimits() captures.Limits {
 
 // sweep keeps the queue swept until ctx ends.
 func (b *boundary) sweep(ctx context.Context, failed func(error)) {
-	b.queue.KeepSwept(ctx, hold.SweepEvery, failed, b.excepts.Sweep, hold.NewApprovals(b.store, hold.ApprovalOptions{}).Sweep,
+	b.queue.KeepSwept(ctx, hold.SweepEvery, failed, b.excepts.Sweep, b.blocks.Sweep, hold.NewApprovals(b.store.Approvals(), hold.ApprovalOptions{}).Sweep,
 		func(ctx context.Context) error { return b.store.SweepSignIns(ctx, time.Now()) },
 		func(ctx context.Context) error { return b.store.SweepTasks(ctx, time.Now()) })
 }
@@ -211,9 +211,9 @@ func (b *Gateway) watchStore() {
 		}
 		return unready(b.store.Ledger().Probe(ctx))
 	})
-	// A full queue costs no answer but those that it was to hold.
+	// A full queue withholds only the answers that it should have held.
 	b.health.Warn("queue", func(ctx context.Context) error {
-		if full, err := b.queue.Full(ctx); err == nil && len(full) > 0 {
+		if full, err := b.queue.FullShares(ctx); err == nil && len(full) > 0 {
 			return meter.State("full")
 		}
 		return nil

@@ -15,8 +15,8 @@ import (
 
 // NewLog returns a log that writes lines to w. Of warnings and errors that repeat, the first ten are written, and
 // then one a minute with the number of those left out: a full disk has a line for each call, and would fill another.
-// A line with another cause, tool or address is written once a minute, up to a hundred such of one message: what fills
-// the log must not hide what else there is to see.
+// A line with another cause, tool or address is written once a minute, up to a hundred such of one message: a message
+// that fills the log must not hide others.
 func NewLog(w io.Writer, json bool, level slog.Level) *slog.Logger {
 	opt := &slog.HandlerOptions{Level: level}
 	var h slog.Handler = slog.NewTextHandler(w, opt)
@@ -70,7 +70,7 @@ func (h *repeatLimiter) Handle(ctx context.Context, r slog.Record) error {
 		}
 		return true
 	})
-	write, leftOut := h.lines.next(line, cause.Sum64())
+	write, leftOut := h.lines.admitLine(line, cause.Sum64())
 	if !write {
 		return nil
 	}
@@ -81,8 +81,8 @@ func (h *repeatLimiter) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// next reports whether the line is written now, and how many of its kind were left out before it.
-func (l *repeatedLines) next(line repeatedLine, cause uint64) (write bool, leftOut int64) {
+// admitLine reports whether the line is written now, and how many of its kind were left out before it.
+func (l *repeatedLines) admitLine(line repeatedLine, cause uint64) (write bool, leftOut int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	x := l.lines[line]

@@ -74,7 +74,7 @@ func TestRepeatedLinesOfOtherCauses(t *testing.T) {
 func TestRepeatedLinesAreBounded(t *testing.T) {
 	l := repeatedLines{lines: map[repeatedLine]*repeats{}}
 	for i := range 3 * maxRepeatings {
-		l.next(repeatedLine{server: strings.Repeat("x", i%7) + time.Duration(i).String()}, 0)
+		l.admitLine(repeatedLine{server: strings.Repeat("x", i%7) + time.Duration(i).String()}, 0)
 	}
 	if len(l.lines) > maxRepeatings {
 		t.Errorf("%d lines are remembered", len(l.lines))

@@ -149,7 +149,7 @@ func TestScoresBegin(t *testing.T) {
 	}
 }
 
-// TestCallerClaims: what a replica knows of the caller, the replica that has the session knows too.
+// TestCallerClaims: the replica that has the session knows as much of the caller as the one that got the request.
 func TestCallerClaims(t *testing.T) {
 	r, ok := auth.As(httptest.NewRequest("POST", "/mcp", nil), auth.Principal{ID: "corp:ann", Scopes: []string{"mcp"}, Claims: []byte(`{"sub":"ann", "groups":["a\u00e9"]}`)})
 	if !ok {

@@ -39,15 +39,15 @@ func (b *Gateway) routes(r *rules.Rules, g *entrance, plugged http.Handler, page
 		known.Handle("/log/", ownScope(g.who, scopeLog, http.StripPrefix("/log/", ledger.Handler(b.records.Log.Published(install.Stale)))))
 	}
 	guarded := http.NewServeMux()
-	guarded.Handle("/", g.known(known))
+	guarded.Handle("/", g.requirePrincipal(known))
 	if b.ground != nil { // it has scopes of its own, and takes attestations
-		guarded.Handle("/ground/", g.named(b.ground.Handler(g.who, g.who != nil)))
+		guarded.Handle("/ground/", g.identify(b.ground.Handler(g.who, g.who != nil)))
 	}
 	if pages != nil { // it has sessions of its own
 		guarded.Handle(console.Base, pages)
 	}
 	open := http.NewServeMux() // for every caller, without a token: constants only
-	open.Handle("/", g.local(guarded))
+	open.Handle("/", g.checkOrigin(guarded))
 	open.Handle("/healthz", b.health.Live())
 	open.Handle("/readyz", b.health.Ready())
 	if g.metadata != nil {

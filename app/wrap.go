@@ -93,7 +93,7 @@ func OpenWrap(r *rules.Rules, o WrapOptions) (_ *Wrap, err error) {
 	return w, nil
 }
 
-// needsOf are the parts that the rules of one server ask for. It sets who judges texts.
+// needsOf returns the parts that the rules of one server ask for. It sets the classifiers.
 func (b *boundary) needsOf(r *rules.Rules, database install.Database) (needs, error) {
 	n := needs{database: database, store: database != "", hold: holds(r), decides: r.Policy != nil, poll: install.PollSeldom}
 	if slices.ContainsFunc(r.Servers[0].All(), func(t *rules.Tool) bool { return len(t.Classifiers) > 0 }) {
@@ -165,7 +165,7 @@ func (w *Wrap) Run(ctx context.Context, front wire.Conn) error {
 			stop()
 		}
 	}}
-	dial, err := dialer(w.server, &w.stderr, w.logins, w.login, w.room, w.log)
+	dial, err := dialer(w.server, &w.stderr, w.logins, w.login, w.roomOf, w.log)
 	if err != nil {
 		front.Close()
 		return exit.With(exit.Usage, err)

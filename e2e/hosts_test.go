@@ -31,12 +31,11 @@ type hostTest struct {
 	name    string
 	program string            // below node_modules
 	home    string            // a folder of the host, by which protect finds it
-	files   map[string]string // below the person's folder; ROOT, NODE and SCRIPT stand for what they say
+	files   map[string]string // below the person's folder; ROOT, NODE and SCRIPT are replaced
 	args    []string
 	env     func(url string) []string
 	calls   func(dir string) []llm.ToolCall
 	mcp     string // the name of the tool echo of the MCP server %s
-	writes  string // a file that a tool writes, below the project
 }
 
 var hostTests = []hostTest{
@@ -52,9 +51,8 @@ var hostTests = []hostTest{
 				toolCall("Write", "file_path", dir+"/out.txt", "content", defused),
 			}
 		},
-		files:  map[string]string{".claude.json": `{"mcpServers": {"plain": {"command": "NODE", "args": ["SCRIPT", "stdio"]}, "wrapped": {"command": "NODE", "args": ["SCRIPT", "stdio"]}}}`},
-		mcp:    "mcp__%s__echo",
-		writes: "out.txt",
+		files: map[string]string{".claude.json": `{"mcpServers": {"plain": {"command": "NODE", "args": ["SCRIPT", "stdio"]}, "wrapped": {"command": "NODE", "args": ["SCRIPT", "stdio"]}}}`},
+		mcp:   "mcp__%s__echo",
 	},
 	{
 		name: "codex", program: "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex", home: ".codex",
@@ -77,8 +75,7 @@ args = ["SCRIPT", "stdio"]
 		calls: func(string) []llm.ToolCall {
 			return []llm.ToolCall{toolCall("exec_command", "cmd", "cat evil.txt"), toolCall("exec_command", "cmd", "printf '"+defused+"' > out.txt")}
 		},
-		mcp:    "mcp__%s__echo",
-		writes: "out.txt",
+		mcp: "mcp__%s__echo",
 	},
 	{
 		name: "gemini-cli", program: ".bin/gemini", home: ".gemini",
@@ -94,7 +91,6 @@ args = ["SCRIPT", "stdio"]
 				toolCall("write_file", "file_path", dir+"/out.txt", "content", defused),
 			}
 		},
-		writes: "out.txt",
 	},
 	{
 		name: "opencode", program: "opencode-linux-x64/bin/opencode", home: ".config/opencode",
@@ -108,7 +104,6 @@ args = ["SCRIPT", "stdio"]
 				toolCall("write", "filePath", dir+"/out.txt", "content", defused),
 			}
 		},
-		writes: "out.txt",
 	},
 }
 
@@ -131,8 +126,8 @@ func toolCall(tool string, args ...string) llm.ToolCall {
 	return llm.ToolCall{Name: tool, Arguments: b}
 }
 
-// TestHosts: in front of each real host, what its own tools return reaches the (fake) model without hidden characters and
-// live tokens, shell output has a fence, and what the model writes back holds the tokens of the file.
+// TestHosts: in front of each real host, the output of its own tools reaches the (fake) model without hidden characters and
+// live tokens, shell output has a fence, and the file that the model writes has its tokens again.
 func TestHosts(t *testing.T) {
 	t.Parallel()
 	modules := nodeModules(t)
@@ -168,10 +163,10 @@ func TestHosts(t *testing.T) {
 			server := npmServer(t, "everything")
 			root := fake.Root
 			if h.name == "codex" {
-				root = namespaced(t, root)
+				root = addNamespace(t, root)
 			}
-			h.prepare(t, home, strings.NewReplacer("ROOT", root, "NODE", server[0], "SCRIPT", server[1]))
-			h.protect(t, bin, dir, env)
+			h.writeFiles(t, home, strings.NewReplacer("ROOT", root, "NODE", server[0], "SCRIPT", server[1]))
+			h.installHooks(t, bin, dir, env)
 			ctx, stop := context.WithTimeout(t.Context(), 8*time.Minute)
 			defer stop()
 			cmd := exec.CommandContext(ctx, program, h.args...)
@@ -180,17 +175,15 @@ func TestHosts(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			h.check(t, fake, out)
-			if h.writes != "" {
-				if got, err := os.ReadFile(filepath.Join(dir, h.writes)); err != nil || strings.TrimSpace(string(got)) != restored {
-					t.Errorf("the file that the model wrote: %q %v", got, err)
-				}
+			h.checkResults(t, fake, out)
+			if got, err := os.ReadFile(filepath.Join(dir, "out.txt")); err != nil || strings.TrimSpace(string(got)) != restored {
+				t.Errorf("the file that the model wrote: %q %v", got, err)
 			}
 		})
 	}
 }
 
-func (h *hostTest) prepare(t *testing.T, home string, values *strings.Replacer) {
+func (h *hostTest) writeFiles(t *testing.T, home string, values *strings.Replacer) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(home, h.home), 0o700); err != nil {
 		t.Fatal(err)
@@ -202,7 +195,7 @@ func (h *hostTest) prepare(t *testing.T, home string, values *strings.Replacer) 
 	}
 }
 
-func (h *hostTest) protect(t *testing.T, bin, dir string, env []string) {
+func (h *hostTest) installHooks(t *testing.T, bin, dir string, env []string) {
 	t.Helper()
 	cmd := exec.Command(bin, "protect", "--hooks", "--skip", "plain")
 	cmd.Dir, cmd.Env = dir, env
@@ -211,7 +204,7 @@ func (h *hostTest) protect(t *testing.T, bin, dir string, env []string) {
 	}
 }
 
-// hasResult reports whether a request holds what a tool returned.
+// hasResult reports whether a request holds the result of a tool.
 func hasResult(raw []byte) bool {
 	for _, sign := range []string{`"tool_result"`, `"function_call_output"`, `"functionResponse"`, `"role":"tool"`} {
 		if bytes.Contains(raw, []byte(sign)) {
@@ -221,8 +214,8 @@ func hasResult(raw []byte) bool {
 	return false
 }
 
-// check looks at the results of tools in the last request that holds any.
-func (h *hostTest) check(t *testing.T, fake *llmtest.Server, out []byte) {
+// checkResults looks at the results of tools in the last request that holds any.
+func (h *hostTest) checkResults(t *testing.T, fake *llmtest.Server, out []byte) {
 	t.Helper()
 	var results []string
 	for _, a := range fake.Asks() {
@@ -250,8 +243,8 @@ func (h *hostTest) check(t *testing.T, fake *llmtest.Server, out []byte) {
 	}
 }
 
-// namespaced is the fake for Codex, whose MCP tools have a namespace: the fake has none.
-func namespaced(t *testing.T, root string) string {
+// addNamespace returns the URL of the fake for Codex, whose MCP tools have a namespace.
+func addNamespace(t *testing.T, root string) string {
 	t.Helper()
 	to, err := url.Parse(root)
 	if err != nil {

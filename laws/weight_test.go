@@ -27,7 +27,7 @@ var weights = []struct {
 	{"properties in the schema of the configuration", 380, schemaProperties},
 	{"verbs", 50, func(t *testing.T) int { return helpLines(t, `(?m)^  [a-z]+(?: [a-z]+)*  +\S`, "help", "all") }},
 	{"flags of wrap", 15, func(t *testing.T) int { return helpLines(t, `(?m)^ +(?:-\w, +)?--(?:[^h]|h[^e])`, "wrap", "--help") }},
-	{"kilobytes of Markdown", 480, markdown},
+	{"kilobytes of Markdown", 480, markdownKilobytes},
 }
 
 func TestWeights(t *testing.T) {
@@ -132,8 +132,8 @@ func propertiesBelow(v any) int {
 	return n
 }
 
-// markdown counts the kilobytes of all pages.
-func markdown(t *testing.T) int {
+// markdownKilobytes counts the kilobytes of all pages.
+func markdownKilobytes(t *testing.T) int {
 	n := 0
 	for _, path := range textFiles(t) {
 		if strings.HasSuffix(path, ".md") {

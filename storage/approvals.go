@@ -5,39 +5,44 @@ package storage
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/record/hold"
 )
 
-var _ hold.ApprovalStore = (*Store)(nil)
-
-var approvals = timed[hold.Approval]{"approval", `id, call, principal, tool, item, since, until, approver, revoked, revoker, uses, used`, `revoked = '' AND until > ?`,
-	func(r *sql.Rows) (a hold.Approval, err error) {
+var approvals = timedTable[hold.Approval]{
+	name: "approval", columns: `id, call, principal, tool, item, since, until, approver, revoked, revoker, uses, used`, ended: "revoked", ender: "revoker",
+	inForce: `revoked = '' AND until > ?`,
+	scan: func(r *sql.Rows) (a hold.Approval, err error) {
 		err = r.Scan(&a.ID, bytesIn(a.Call[:]), &a.Principal, &a.Tool, &a.Item, stampIn{&a.Since}, stampIn{&a.Until}, &a.By, stampIn{&a.Revoked}, &a.Revoker, &a.Uses, stampIn{&a.Used})
 		return a, err
-	}, func(a *hold.Approval, now time.Time) error {
-		return endedRow("approval", "revoked", a.Revoked, a.Revoker, a.Until, now)
-	}}
-
-// AddApproval implements hold.ApprovalStore.
-func (s *Store) AddApproval(ctx context.Context, a hold.Approval, most int, evidence []byte) error {
-	return approvals.add(ctx, s, a.Since, most, func(t *tx) error { return t.pend(ctx, evidence) },
-		a.ID, a.Call[:], a.Principal, a.Tool, a.Item, stamp(a.Since), stamp(a.Until), a.By, "", "", 0, "")
+	},
+	values: func(a *hold.Approval) []any {
+		return []any{a.ID, a.Call[:], a.Principal, a.Tool, a.Item, stamp(a.Since), stamp(a.Until), a.By, "", "", 0, ""}
+	},
+	lifetime: func(a *hold.Approval) lifetime { return lifetime{a.Since, a.Until, a.Revoked, a.Revoker} },
+	prepare:  func(context.Context, *tx, *hold.Approval) error { return nil },
+	notify:   func(context.Context, *tx) error { return nil },
 }
 
-// UseApproval implements hold.ApprovalStore.
-func (s *Store) UseApproval(ctx context.Context, call hold.Digest, now time.Time) (a hold.Approval, err error) {
-	query := `SELECT ` + approvals.columns + ` FROM approvals WHERE call = ? AND revoked = '' AND until > ? ORDER BY until DESC, id LIMIT 1`
+type approvalRows struct{ timedRows[hold.Approval] }
+
+// Approvals returns the approvals of the store.
+func (s *Store) Approvals() hold.ApprovalStore {
+	return &approvalRows{timedRows[hold.Approval]{&approvals, s}}
+}
+
+// Use implements hold.ApprovalStore.
+func (d *approvalRows) Use(ctx context.Context, call hold.Digest, now time.Time) (a hold.Approval, err error) {
+	query := `SELECT ` + d.columns + ` FROM approvals WHERE call = ? AND revoked = '' AND until > ? ORDER BY until DESC, id LIMIT 1`
 	// Most calls have none, and a query alone writes nothing.
-	a, found, err := one(ctx, s, approvals.scan, query, call[:], stamp(now))
+	a, found, err := queryOne(ctx, d.s, d.scan, query, call[:], stamp(now))
 	if err != nil {
-		return a, s.fail(ctx, "find approval", err)
+		return a, d.s.fail(ctx, "find approval", err)
 	}
 	if found {
-		err = s.update(ctx, "use approval", func(t *tx) (err error) {
-			if a, found, err = one(ctx, t, approvals.scan, query, call[:], stamp(now)); err != nil || !found {
+		err = d.s.update(ctx, "use approval", func(t *tx) (err error) {
+			if a, found, err = queryOne(ctx, t, d.scan, query, call[:], stamp(now)); err != nil || !found {
 				return err
 			}
 			return t.exec(ctx, `UPDATE approvals SET uses = uses + 1, used = ? WHERE id = ?`, stamp(now), a.ID)
@@ -47,28 +52,4 @@ func (s *Store) UseApproval(ctx context.Context, call hold.Digest, now time.Time
 		err = hold.ErrNotFound
 	}
 	return a, err
-}
-
-// ListApprovals implements hold.ApprovalStore.
-func (s *Store) ListApprovals(ctx context.Context, now time.Time, all bool) ([]hold.Approval, error) {
-	return approvals.list(ctx, s, now, all)
-}
-
-// GetApproval implements hold.ApprovalStore.
-func (s *Store) GetApproval(ctx context.Context, id string) (hold.Approval, error) {
-	return approvals.get(ctx, s, id)
-}
-
-// RevokeApproval implements hold.ApprovalStore.
-func (s *Store) RevokeApproval(ctx context.Context, id, by string, now time.Time, evidence []byte) error {
-	return approvals.change(ctx, s, id, now, func(t *tx, _ *hold.Approval) error {
-		return errors.Join(t.pend(ctx, evidence), t.exec(ctx, `UPDATE approvals SET revoked = ?, revoker = ? WHERE id = ?`, stamp(now), by, id))
-	})
-}
-
-// SweepApprovals implements hold.ApprovalStore.
-func (s *Store) SweepApprovals(ctx context.Context, old time.Time) error {
-	return s.update(ctx, "sweep approvals", func(t *tx) error {
-		return t.exec(ctx, `DELETE FROM approvals WHERE until < ? OR revoked <> '' AND revoked < ?`, stamp(old), stamp(old))
-	})
 }

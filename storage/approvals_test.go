@@ -21,9 +21,9 @@ func TestApprovals(t *testing.T) {
 		now := day
 		s := open(t, where, storage.Options{})
 		recorded, fail := []hold.Approval(nil), error(nil)
-		as := hold.NewApprovals(s, hold.ApprovalOptions{Most: 3, Now: func() time.Time { return now },
+		as := hold.NewApprovals(s.Approvals(), hold.ApprovalOptions{Most: 3, Now: func() time.Time { return now },
 			Evidence: func(a hold.Approval) ([]byte, error) { recorded = append(recorded, a); return nil, fail }})
-		other := hold.NewApprovals(s, hold.ApprovalOptions{Now: func() time.Time { return now }}) // another process
+		other := hold.NewApprovals(s.Approvals(), hold.ApprovalOptions{Now: func() time.Time { return now }}) // another process
 		item := func(calls ...byte) (*hold.Item, []byte) {
 			body := "["
 			for i, c := range calls {
@@ -131,7 +131,7 @@ func TestReleaseAndRemember(t *testing.T) {
 		s := open(t, where, storage.Options{})
 		two := true
 		q := hold.New(s, hold.Options{TwoPersons: func() bool { return two }})
-		as := hold.NewApprovals(s, hold.ApprovalOptions{})
+		as := hold.NewApprovals(s.Approvals(), hold.ApprovalOptions{})
 		body := []byte(`[{"tool":"send","approval":"` + hold.Digest{7}.String() + `"}]`)
 		put := func(n int, rule string) {
 			t.Helper()

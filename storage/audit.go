@@ -46,11 +46,13 @@ type Audit struct {
 	loose   int             // records that wait and stand in no chain
 	Waiting int             // records that wait
 
-	Deciding Deciding // as it was before the log was read
-	// Each gets every record in the order of the log, and then those that wait, each with what reads its opening: nil
-	// where it was erased. It may be nil.
-	Each func(st *ledger.Statement, opening func(context.Context) *ledger.Opening)
+	DecisionRows DecisionRows // as they were before the log was read
+	// Each gets every record in the order of the log, and then those that wait, if it is set.
+	Each func(*ledger.Statement, ReadSubjects)
 }
+
+// ReadSubjects returns what a record is about, with plain digests, unless its opening was erased.
+type ReadSubjects func(context.Context) (list []ledger.Subject, kept bool)
 
 // A last is the last link that a writer has stored of its chain.
 type last struct {
@@ -75,7 +77,7 @@ func (l *Ledger) Audit(ctx context.Context, key *sequence.ChainKey) (*Audit, err
 		a.indexed, err = l.Indexed(ctx)
 	}
 	if err == nil {
-		a.Deciding, err = l.Deciding(ctx)
+		a.DecisionRows, err = l.DecisionRows(ctx)
 	}
 	return a, err
 }
@@ -212,7 +214,7 @@ func (a *Audit) newer(ctx context.Context) error {
 		for i, envelope := range list {
 			// What cannot be read is for the next verification to report.
 			if st, err := ledger.UnverifiedStatement(envelope); err == nil {
-				a.note(st, told{index: first + int64(i)})
+				a.addRecord(st, told{index: first + int64(i)})
 			}
 		}
 		first += int64(len(list))
@@ -252,7 +254,7 @@ func (a *Audit) pending(ctx context.Context) (map[string][]sequence.Link, error)
 		if err != nil {
 			a.Problem(place, faultUnread)
 		} else {
-			a.note(sealed.Parsed, told{index: -1, opening: sealed.Opening})
+			a.addRecord(sealed.Parsed, told{index: -1, opening: sealed.Opening})
 		}
 		switch {
 		case k.Writer == "":

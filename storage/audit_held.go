@@ -79,17 +79,17 @@ func (a *Audit) Record(index int64, st *ledger.Statement) {
 	if a.held.first.IsZero() {
 		a.held.first = st.Time
 	}
-	a.note(st, told{index: index})
+	a.addRecord(st, told{index: index})
 }
 
-func (a *Audit) note(st *ledger.Statement, at told) {
-	a.held.note(st, at)
+func (a *Audit) addRecord(st *ledger.Statement, at told) {
+	a.held.addRecord(st, at)
 	if a.Each != nil {
-		a.Each(st, func(ctx context.Context) *ledger.Opening { return a.opening(ctx, at) })
+		a.Each(st, func(ctx context.Context) ([]ledger.Subject, bool) { return a.subjects(ctx, at) })
 	}
 }
 
-func (h *heldAudit) note(st *ledger.Statement, at told) {
+func (h *heldAudit) addRecord(st *ledger.Statement, at told) {
 	state, is := heldKinds[st.Kind]
 	erased := st.Kind == ledger.PrincipalForgotten
 	proposed := st.Kind == ledger.PolicyDecided && st.Rule == hold.RuleTwoPersons
@@ -162,7 +162,7 @@ func (a *Audit) heldFits(ctx context.Context) error {
 		if _, there := h.rows[id]; there || t.held == nil || t.erased || t.gone(time.Now()) {
 			continue
 		}
-		if opening := a.opening(ctx, t.of); opening == nil {
+		if _, kept := a.subjects(ctx, t.of); !kept {
 			continue // its opening was erased, and the item with it
 		}
 		if _, err := a.l.s.GetHeld(ctx, id.String(), time.Time{}); errors.Is(err, hold.ErrNotFound) {
@@ -184,20 +184,20 @@ func (a *Audit) settled(ctx context.Context, row heldRow) bool {
 	return err != nil || now.State == row.State
 }
 
-func (a *Audit) opening(ctx context.Context, t told) *ledger.Opening {
+func (a *Audit) subjects(ctx context.Context, t told) (list []ledger.Subject, kept bool) {
 	b := t.opening
 	if b == nil && t.index >= 0 {
 		e, err := a.l.At(ctx, t.index)
 		if err != nil {
-			return nil
+			return nil, false
 		}
 		b = e.Opening
 	}
 	o, err := ledger.ParseOpening(b)
 	if err != nil {
-		return nil
+		return nil, false
 	}
-	return o
+	return o.Subjects, true
 }
 
 // decidedBy reports whether a row names the person and the time that a record has; recorded is zero where there is none.
@@ -205,12 +205,9 @@ func (a *Audit) decidedBy(ctx context.Context, at time.Time, name string, record
 	if !at.Equal(recorded) || recorded.IsZero() {
 		return at.Equal(recorded) && name == ""
 	}
-	o := a.opening(ctx, by)
-	if o == nil { // erased, with the name
-		return true
-	}
-	i := slices.IndexFunc(o.Subjects, func(s ledger.Subject) bool { return s.Role == ledger.By })
-	return i < 0 && name == "" || i >= 0 && o.Subjects[i].Digest == sha256.Sum256([]byte(name))
+	subjects, kept := a.subjects(ctx, by)
+	i := slices.IndexFunc(subjects, func(s ledger.Subject) bool { return s.Role == ledger.By })
+	return !kept || i < 0 && name == "" || i >= 0 && subjects[i].Digest == sha256.Sum256([]byte(name))
 }
 
 // heldIs reports whether a row is what its records say.
@@ -242,8 +239,8 @@ func (a *Audit) heldIs(ctx context.Context, row heldRow, t *heldTold) bool {
 		same = same && row.State == t.state
 	}
 	same = same && a.decidedBy(ctx, row.Decided, row.By, t.decided, t.by) && a.decidedBy(ctx, row.Proposed, row.Proposer, t.proposed, t.proposedBy)
-	o := a.opening(ctx, t.of)
-	if o == nil {
+	subjects, kept := a.subjects(ctx, t.of)
+	if !kept {
 		return same
 	}
 	want := map[ledger.Role]ledger.Digest{ledger.Held: ledger.Digest(row.Digest)}
@@ -253,7 +250,7 @@ func (a *Audit) heldIs(ctx context.Context, row heldRow, t *heldTold) bool {
 	if row.Principal != "" {
 		want[ledger.Principal] = sha256.Sum256([]byte(row.Principal))
 	}
-	for _, s := range o.Subjects {
+	for _, s := range subjects {
 		same = same && want[s.Role] == s.Digest
 		delete(want, s.Role)
 	}

@@ -3,7 +3,6 @@
 package storage
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"fmt"
@@ -28,13 +27,13 @@ func (a *Audit) indexFits(ctx context.Context) error {
 			a.report.NotChecked = append(a.report.NotChecked, fmt.Sprintf("the index of %d records from %d on: they cannot be read", n, first))
 			continue
 		}
-		rows, err := a.decisions(ctx, first, first+int64(n))
+		rows, err := a.rowTexts(ctx, first, first+int64(n))
 		if err != nil {
 			return err
 		}
 		for i := range entries {
 			want := index.RowOfEntry(&entries[i])
-			if is, ok := rows[want.Index]; !ok || is != rowText(&want, want.Kind, want.Server, want.Tool, want.Verdict) {
+			if rows[want.Index] != rowText(&want) {
 				bad[want.Index] = faultIndexed
 			}
 		}
@@ -60,28 +59,19 @@ func (a *Audit) indexFits(ctx context.Context) error {
 	return nil
 }
 
-// decisions returns the rows of a span, each as a text of all that it says.
-func (a *Audit) decisions(ctx context.Context, from, to int64) (map[int64]string, error) {
+// rowTexts returns the exact rows of a span, each as a text of all that it says.
+func (a *Audit) rowTexts(ctx context.Context, from, to int64) (map[int64]string, error) {
 	out := map[int64]string{}
 	err := a.l.s.query(ctx, func(r *sql.Rows) error {
-		var row index.Row
-		var at int64
-		var id, about []byte
-		var codes string
-		if err := r.Scan(&row.Index, &at, &id, &about, &row.Reason, &codes, &row.Kind, &row.Server, &row.Tool, &row.Verdict); err != nil {
-			return err
+		row, exact, err := scanIndexRow(r)
+		if exact {
+			out[row.Index] = rowText(&row)
 		}
-		row.ID, row.Of, row.Time, row.Codes = idOf(id), idOf(about), microsTime(at), parseCodes(codes)
-		if !bytes.Equal(row.ID[:], id) || !bytes.Equal(aboutOf(&row), about) || codesText(row.Codes) != codes {
-			row.ID = ledger.ID{}
-		}
-		out[row.Index] = rowText(&row, row.Kind, row.Server, row.Tool, row.Verdict)
-		return nil
-	}, `SELECT d.idx, d.at, d.id, d.about, d.reason, d.codes, COALESCE(g.kind, ''), COALESCE(g.server, ''), COALESCE(g.tool, ''), COALESCE(g.verdict, '')
-		FROM decisions d LEFT JOIN decision_groups g ON g.id = d.grp WHERE d.idx >= ? AND d.idx < ?`, from, to)
+		return err
+	}, `SELECT `+indexRowColumns+` LEFT JOIN decision_groups g ON g.id = d.grp WHERE d.idx >= ? AND d.idx < ?`, from, to)
 	return out, a.l.s.fail(ctx, "read the index", err)
 }
 
-func rowText(r *index.Row, group ...any) string {
-	return fmt.Sprintf("%d %x %x %q %q %q", index.Micros(r.Time), r.ID, r.Of, r.Reason, codesText(r.Codes), group)
+func rowText(r *index.Row) string {
+	return fmt.Sprintf("%d %x %x %q %q %q", index.Micros(r.Time), r.ID, r.Of, r.Reason, codesText(r.Codes), []any{r.Kind, r.Server, r.Tool, r.Verdict})
 }

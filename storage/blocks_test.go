@@ -18,9 +18,9 @@ func TestBlocks(t *testing.T) {
 		now := day
 		s := open(t, where, storage.Options{})
 		recorded, fail := []hold.Block(nil), error(nil)
-		bs := hold.NewBlocks(s, hold.BlockOptions{Keep: time.Hour, Most: 3, Now: func() time.Time { return now },
+		bs := hold.NewBlocks(s.Blocks(), hold.BlockOptions{Keep: time.Hour, Most: 3, Now: func() time.Time { return now },
 			Evidence: func(b hold.Block) ([]byte, error) { recorded = append(recorded, b); return nil, fail }})
-		other := hold.NewBlocks(s, hold.BlockOptions{Now: func() time.Time { return now }}) // another process
+		other := hold.NewBlocks(s.Blocks(), hold.BlockOptions{Now: func() time.Time { return now }}) // another process
 		text, elsewhere := hold.Digest{1}, hold.Digest{2}
 		covers := func(want string, server, tool string, texts ...hold.Digest) {
 			t.Helper()
@@ -93,7 +93,7 @@ func TestBlocksUnreachable(t *testing.T) {
 	t.Parallel()
 	now := day
 	s := open(t, t.TempDir()+"/b.db", storage.Options{})
-	bs := hold.NewBlocks(s, hold.BlockOptions{Keep: time.Hour, Now: func() time.Time { return now }})
+	bs := hold.NewBlocks(s.Blocks(), hold.BlockOptions{Keep: time.Hour, Now: func() time.Time { return now }})
 	if err := bs.Add(ctx, hold.Block{ID: heldID(1), Server: "mail"}); err != nil {
 		t.Fatal(err)
 	}

@@ -5,45 +5,37 @@ package storage
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/record/hold"
 )
 
-var _ hold.ExceptionStore = (*Store)(nil)
-
-var exceptions = timed[hold.Exception]{"exception", `id, server, tool, code, digest, since, until, why, granter, revoked, revoker, second, keep`, `revoked = '' AND (until > ? OR until = '')`,
-	func(r *sql.Rows) (e hold.Exception, err error) {
+var exceptions = timedTable[hold.Exception]{
+	name: "exception", columns: `id, server, tool, code, digest, since, until, why, granter, revoked, revoker, second, keep`, ended: "revoked", ender: "revoker",
+	inForce: `revoked = '' AND (until > ? OR until = '')`,
+	scan: func(r *sql.Rows) (e hold.Exception, err error) {
 		err = r.Scan(&e.ID, &e.Server, &e.Tool, &e.Code, bytesIn(e.Digest[:]), stampIn{&e.Since}, stampIn{&e.Until}, &e.Why, &e.By, stampIn{&e.Revoked}, &e.Revoker, &e.Second, &e.Keep)
 		e.Keep *= time.Second // as it is stored
 		return e, err
-	}, func(e *hold.Exception, now time.Time) error {
-		if e.Proposed() {
-			return nil
-		}
-		return endedRow("exception", "revoked", e.Revoked, e.Revoker, e.Until, now)
-	}}
-
-// AddException implements hold.ExceptionStore.
-func (s *Store) AddException(ctx context.Context, e hold.Exception, most int, evidence []byte) error {
-	return exceptions.add(ctx, s, e.Since, most, func(t *tx) error { return errors.Join(t.pend(ctx, evidence), t.tell(ctx, ExceptionsChanged)) },
-		e.ID, e.Server, e.Tool, string(e.Code), e.Digest[:], stamp(e.Since), stamp(e.Until), e.Why, e.By, "", "", "", int64(e.Keep/time.Second))
+	},
+	values: func(e *hold.Exception) []any {
+		return []any{e.ID, e.Server, e.Tool, string(e.Code), e.Digest[:], stamp(e.Since), stamp(e.Until), e.Why, e.By, "", "", "", int64(e.Keep / time.Second)}
+	},
+	lifetime: func(e *hold.Exception) lifetime { return lifetime{e.Since, e.Until, e.Revoked, e.Revoker} },
+	prepare:  func(context.Context, *tx, *hold.Exception) error { return nil },
+	notify:   func(ctx context.Context, t *tx) error { return t.tell(ctx, ExceptionsChanged) },
 }
 
-// ListExceptions implements hold.ExceptionStore.
-func (s *Store) ListExceptions(ctx context.Context, now time.Time, all bool) ([]hold.Exception, error) {
-	return exceptions.list(ctx, s, now, all)
+type exceptionRows struct{ timedRows[hold.Exception] }
+
+// Exceptions returns the exceptions of the store.
+func (s *Store) Exceptions() hold.ExceptionStore {
+	return &exceptionRows{timedRows[hold.Exception]{&exceptions, s}}
 }
 
-// GetException implements hold.ExceptionStore.
-func (s *Store) GetException(ctx context.Context, id string) (hold.Exception, error) {
-	return exceptions.get(ctx, s, id)
-}
-
-// ConfirmException implements hold.ExceptionStore.
-func (s *Store) ConfirmException(ctx context.Context, id, by string, now time.Time, evidence []byte) error {
-	return exceptions.change(ctx, s, id, now, func(t *tx, e *hold.Exception) error {
+// Confirm implements hold.ExceptionStore.
+func (d *exceptionRows) Confirm(ctx context.Context, id, by string, now time.Time, evidence []byte) error {
+	return d.change(ctx, id, now, evidence, func(t *tx, e *hold.Exception) error {
 		switch {
 		case e.Second != "":
 			return refusal{&hold.DecidedError{What: "exception", State: "confirmed", At: e.Since, By: e.Second}}
@@ -54,20 +46,6 @@ func (s *Store) ConfirmException(ctx context.Context, id, by string, now time.Ti
 		if e.Proposed() {
 			until = now.Add(e.Keep)
 		}
-		return errors.Join(t.pend(ctx, evidence), t.exec(ctx, `UPDATE exceptions SET second = ?, until = ?, keep = 0 WHERE id = ?`, by, stamp(until), id), t.tell(ctx, ExceptionsChanged))
-	})
-}
-
-// RevokeException implements hold.ExceptionStore.
-func (s *Store) RevokeException(ctx context.Context, id, by string, now time.Time, evidence []byte) error {
-	return exceptions.change(ctx, s, id, now, func(t *tx, _ *hold.Exception) error {
-		return errors.Join(t.pend(ctx, evidence), t.exec(ctx, `UPDATE exceptions SET revoked = ?, revoker = ? WHERE id = ?`, stamp(now), by, id), t.tell(ctx, ExceptionsChanged))
-	})
-}
-
-// SweepExceptions implements hold.ExceptionStore.
-func (s *Store) SweepExceptions(ctx context.Context, old time.Time) error {
-	return s.update(ctx, "sweep exceptions", func(t *tx) error {
-		return t.exec(ctx, `DELETE FROM exceptions WHERE until <> '' AND until < ? OR until = '' AND since < ? OR revoked <> '' AND revoked < ?`, stamp(old), stamp(old), stamp(old))
+		return t.exec(ctx, `UPDATE exceptions SET second = ?, until = ?, keep = 0 WHERE id = ?`, by, stamp(until), id)
 	})
 }

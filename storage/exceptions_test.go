@@ -24,7 +24,7 @@ func TestExceptions(t *testing.T) {
 			records = append(records, e.By+e.Revoker)
 			return nil, nil
 		}}
-		mine, theirs := hold.NewExceptions(open(t, where, storage.Options{}), o), hold.NewExceptions(open(t, where, storage.Options{}), o)
+		mine, theirs := hold.NewExceptions(open(t, where, storage.Options{}).Exceptions(), o), hold.NewExceptions(open(t, where, storage.Options{}).Exceptions(), o)
 		digest := hold.Digest{1}
 		asked := 0
 		of := func() hold.Digest { asked++; return digest }
@@ -99,7 +99,7 @@ func TestExceptionsOfCancelledReader(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
-		es := hold.NewExceptions(s, hold.ExceptionOptions{Now: func() time.Time { return day }})
+		es := hold.NewExceptions(s.Exceptions(), hold.ExceptionOptions{Now: func() time.Time { return day }})
 		if _, err := es.Grant(ctx, hold.Exception{Server: "a", Code: finding.HiddenTag, By: "ann"}, time.Hour, false); err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestExceptionsSwept(t *testing.T) {
 	engines(t, func(t *testing.T, where string) {
 		s := open(t, where, storage.Options{})
 		now := day
-		es := hold.NewExceptions(s, hold.ExceptionOptions{Now: func() time.Time { return now }})
+		es := hold.NewExceptions(s.Exceptions(), hold.ExceptionOptions{Now: func() time.Time { return now }})
 		left := func() int {
 			t.Helper()
 			if err := es.Sweep(ctx); err != nil {
@@ -170,7 +170,7 @@ func TestExceptionTwoPersons(t *testing.T) {
 		s := open(t, where, storage.Options{})
 		now, two := day, false
 		var records []string
-		es := hold.NewExceptions(s, hold.ExceptionOptions{Most: 3, Now: func() time.Time { return now }, TwoPersons: func() bool { return two }, Evidence: func(e hold.Exception) ([]byte, error) {
+		es := hold.NewExceptions(s.Exceptions(), hold.ExceptionOptions{Most: 3, Now: func() time.Time { return now }, TwoPersons: func() bool { return two }, Evidence: func(e hold.Exception) ([]byte, error) {
 			records = append(records, e.By+" "+e.Second+" "+e.Until.Format("15:04"))
 			return nil, nil
 		}})

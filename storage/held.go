@@ -49,7 +49,7 @@ func (s *Store) AddHeld(ctx context.Context, it hold.Item, room hold.Room, evide
 			refused = hold.ErrExists
 			return nil
 		}
-		fills, err := t.takeRoom(ctx, &it, room)
+		fills, err := t.checkRoom(ctx, &it, room)
 		if errors.Is(err, hold.ErrFull) {
 			refused = err
 			return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/webhook"
 )
 
-// What is taken of the queue is counted from its items, in the transaction that adds one: no counter has to follow what
-// is delivered, denied, erased, or over. The lock of the store keeps the other replicas out meanwhile.
+// The usage of the queue is counted from its items, in the transaction that adds one, so that no counter has to follow
+// deliveries, denials, erasures and expiries. The lock of the store keeps the other replicas out meanwhile.
 const (
 	taken        = `, count(*), COALESCE(SUM(octets), 0) FROM held WHERE state IN ('held', 'released')`
 	takenBy      = `SELECT server` + taken + ` AND server = ? AND until > ? GROUP BY server`
@@ -22,18 +22,18 @@ const (
 	takenPersons = `SELECT principal` + taken + ` AND principal <> '' AND until > ? GROUP BY principal ORDER BY principal`
 )
 
-func scanTaken(of hold.Share, to *[]hold.Taking) func(*sql.Rows) error {
+func scanUsage(of hold.Share, to *[]hold.Usage) func(*sql.Rows) error {
 	return func(r *sql.Rows) error {
-		x := hold.Taking{Of: of}
+		x := hold.Usage{Of: of}
 		err := r.Scan(&x.Name, &x.Items, &x.Bytes)
 		*to = append(*to, x)
 		return err
 	}
 }
 
-// takeRoom refuses an item for which there is no room. It returns the shares that the item fills: the one after it may
+// checkRoom refuses an item for which there is no room. It returns the shares that the item fills: the one after it may
 // be refused.
-func (t *tx) takeRoom(ctx context.Context, it *hold.Item, room hold.Room) (fills []hold.Taking, err error) {
+func (t *tx) checkRoom(ctx context.Context, it *hold.Item, room hold.Room) (fills []hold.Usage, err error) {
 	now := stamp(it.Held)
 	for _, q := range []struct {
 		of    hold.Share
@@ -48,28 +48,28 @@ func (t *tx) takeRoom(ctx context.Context, it *hold.Item, room hold.Room) (fills
 		if q.of == hold.OfPrincipal && it.Principal == "" {
 			continue
 		}
-		var list []hold.Taking
-		if err := t.query(ctx, scanTaken(q.of, &list), q.query, q.args...); err != nil {
+		var list []hold.Usage
+		if err := t.query(ctx, scanUsage(q.of, &list), q.query, q.args...); err != nil {
 			return nil, err
 		}
-		x := hold.Taking{Of: q.of, Name: q.name}
+		x := hold.Usage{Of: q.of, Name: q.name}
 		if len(list) > 0 {
 			x = list[0]
 		}
-		was := room.Full(x)
+		was := room.IsFull(x)
 		x.Items, x.Bytes = x.Items+1, x.Bytes+int64(it.Bytes)
 		if !room.Fits(x) {
 			return nil, &hold.FullError{Of: q.of}
 		}
-		if !was && room.Full(x) {
+		if !was && room.IsFull(x) {
 			fills = append(fills, x)
 		}
 	}
 	return fills, nil
 }
 
-// postFull stores the messages that say what an item has filled. They name no principal.
-func (t *tx) postFull(ctx context.Context, it *hold.Item, fills []hold.Taking) error {
+// postFull stores the messages about the shares that an item has filled. They name no principal.
+func (t *tx) postFull(ctx context.Context, it *hold.Item, fills []hold.Usage) error {
 	for _, x := range fills {
 		e := webhook.Notice{Type: webhook.QueueFull, At: it.Held, Scope: string(x.Of), Waiting: x.Items, Bytes: int(x.Bytes)}
 		if x.Of == hold.OfServer {
@@ -82,13 +82,13 @@ func (t *tx) postFull(ctx context.Context, it *hold.Item, fills []hold.Taking) e
 	return nil
 }
 
-// HeldRoom implements hold.Store.
-func (s *Store) HeldRoom(ctx context.Context, now time.Time) (list []hold.Taking, err error) {
+// HeldUsage implements hold.Store.
+func (s *Store) HeldUsage(ctx context.Context, now time.Time) (list []hold.Usage, err error) {
 	for _, q := range []struct {
 		of    hold.Share
 		query string
 	}{{hold.OfAll, takenAll}, {hold.OfServer, takenServers}, {hold.OfPrincipal, takenPersons}} {
-		if err := s.query(ctx, scanTaken(q.of, &list), q.query, stamp(now)); err != nil {
+		if err := s.query(ctx, scanUsage(q.of, &list), q.query, stamp(now)); err != nil {
 			return nil, s.fail(ctx, "count what is held", err)
 		}
 	}

@@ -37,7 +37,7 @@ func (*fullBox) Dropped(*webhook.Message) {}
 
 // TestHeldRoom: neither a server nor a principal fills the queue for others, by places or by bytes; what is delivered,
 // denied, over or erased makes room at once.
-func TestHeldRoom(t *testing.T) {
+func TestHeldUsage(t *testing.T) {
 	engines(t, func(t *testing.T, where string) {
 		ctx, now, n := t.Context(), day, 0
 		s := open(t, where, storage.Options{})
@@ -65,7 +65,7 @@ func TestHeldRoom(t *testing.T) {
 		}
 		full := func(want ...string) {
 			t.Helper()
-			list, err := q.Full(ctx)
+			list, err := q.FullShares(ctx)
 			var got []string
 			for _, x := range list {
 				got = append(got, string(x.Of)+" "+x.Name)
@@ -148,14 +148,14 @@ func TestHeldRoomOfReplicas(t *testing.T) {
 		}
 		wg.Wait()
 		s := open(t, where, storage.Options{})
-		if list, err := s.HeldRoom(t.Context(), time.Now()); err != nil || len(list) != 2 || list[0] != (hold.Taking{Of: hold.OfAll, Items: 20, Bytes: 20}) || list[1].Items != 20 {
+		if list, err := s.HeldUsage(t.Context(), time.Now()); err != nil || len(list) != 2 || list[0] != (hold.Usage{Of: hold.OfAll, Items: 20, Bytes: 20}) || list[1].Items != 20 {
 			t.Errorf("%+v, %v", list, err)
 		}
 	})
 }
 
 // BenchmarkHeldRoom adds an item where 50,000 of 50 servers wait, and where there is no room for it.
-func BenchmarkHeldRoom(b *testing.B) {
+func BenchmarkHeldUsage(b *testing.B) {
 	where := filepath.Join(b.TempDir(), "a.db")
 	s := open(b, where, storage.Options{})
 	fillHeld(b, raw(b, where), false, 500_000)

@@ -92,8 +92,8 @@ type group struct{ kind, server, tool, verdict string }
 
 func groupOf(r *index.Row) group { return group{string(r.Kind), r.Server, r.Tool, r.Verdict} }
 
-// groups returns the ids of the groups, and makes those that are new.
-func (t *tx) groups(ctx context.Context, need map[group]int64) error {
+// groupIDs returns the ids of the groups, and makes those that are new.
+func (t *tx) groupIDs(ctx context.Context, need map[group]int64) error {
 	last := int64(0)
 	if err := t.query(ctx, func(r *sql.Rows) error { return r.Scan(&last) }, `SELECT COALESCE(MAX(id), 0) FROM decision_groups`); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (t *tx) addRows(ctx context.Context, key *index.Key, rows []index.Row) erro
 	for i := range rows {
 		need[groupOf(&rows[i])] = 0
 	}
-	if err := t.groups(ctx, need); err != nil {
+	if err := t.groupIDs(ctx, need); err != nil {
 		return err
 	}
 	erased, err := t.erased(ctx, rows[0].Index, rows[0].Index+int64(len(rows)))

@@ -3,6 +3,7 @@
 package storage
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -55,8 +56,8 @@ func (v *View) query(scan func(*sql.Rows) error, query string, args ...any) erro
 
 func (v *View) fail(err error) error { return v.l.s.fail(v.ctx, "search the index", err) }
 
-// groups are the ids of the groups that the filter selects.
-func (v *View) groups(f *index.Filter) (ids []int64, err error) {
+// selectedGroups returns the ids of the groups that the filter selects.
+func (v *View) selectedGroups(f *index.Filter) (ids []int64, err error) {
 	of := condition{}
 	in := func(column string, values []string) {
 		if len(values) > 0 {
@@ -107,19 +108,19 @@ type List struct {
 // than that: a bound of its time.
 const Scanned = 10_000
 
-// A found is a record in the index.
-type found struct{ at, idx, grp int64 }
+// A foundRecord is a record in the index.
+type foundRecord struct{ at, idx, grp int64 }
 
 // List returns records that the filter selects.
 func (v *View) List(f *index.Filter, p Page) (List, error) {
-	var got []found
+	var got []foundRecord
 	var out List
 	var err error
 	need := p.limit() + 1
 	if len(f.Values(v.l.s.indexKey())) == 0 && f.ID == (ledger.ID{}) {
-		got, err = v.plain(f, &p, need)
+		got, err = v.findByTime(f, &p, need)
 	} else {
-		got, out.Next, err = v.keyed(f, &p, need)
+		got, out.Next, err = v.findByKey(f, &p, need)
 		out.Partial = out.Next != (Cursor{})
 	}
 	if err != nil {
@@ -129,27 +130,32 @@ func (v *View) List(f *index.Filter, p Page) (List, error) {
 		got = got[:need-1]
 		out.Next, out.Partial = Cursor{got[need-2].at, got[need-2].idx}, false
 	}
-	out.Rows, err = v.rows(got)
+	out.Rows, err = v.readRows(got)
 	return out, v.fail(err)
 }
 
-// plain finds records by their time, kind, server, tool and verdict.
-func (v *View) plain(f *index.Filter, p *Page, need int) (out []found, err error) {
+// findByTime finds records by their time, kind, server, tool and verdict.
+func (v *View) findByTime(f *index.Filter, p *Page, need int) (out []foundRecord, err error) {
 	from, to := f.Span()
 	var c condition
 	c.and(`d.at >= ? AND d.at < ?`, from, to)
-	p.bound(&c)
+	p.leaveOut(&c)
 	source, args := `decisions d WHERE `+c.text(), c.args
 	if f.Grouped() {
-		ids, err := v.groups(f)
+		ids, err := v.selectedGroups(f)
 		if err != nil || len(ids) == 0 {
 			return nil, err
 		}
 		_, list := v.l.s.engine.among("", ids)
-		source, args = v.l.s.engine.ofEach(c.text(), need)+` d`, append([]any{list}, c.args...)
+		source, args = v.l.s.engine.newestOfEach(c.text(), need)+` d`, append([]any{list}, c.args...)
 	}
+	return v.newestOf(source, need, args)
+}
+
+// newestOf returns the newest rows d of a source.
+func (v *View) newestOf(source string, need int, args []any) (out []foundRecord, err error) {
 	err = v.query(func(r *sql.Rows) error {
-		var one found
+		var one foundRecord
 		err := r.Scan(&one.at, &one.idx, &one.grp)
 		out = append(out, one)
 		return err
@@ -157,26 +163,21 @@ func (v *View) plain(f *index.Filter, p *Page, need int) (out []found, err error
 	return out, err
 }
 
-// bound adds what the page leaves out.
-func (p *Page) bound(c *condition) {
+// leaveOut adds what comes before the page to a condition.
+func (p *Page) leaveOut(c *condition) {
 	if p.After != (Cursor{}) {
 		c.and(`(d.at, d.idx) < (?, ?)`, p.After.At, p.After.Index)
 	}
 }
 
-// keyed finds records by a value that few have. next is where a search that has looked at Scanned records
+// findByKey finds records by a value that few have. next is where a search that has looked at Scanned records
 // goes on.
-func (v *View) keyed(f *index.Filter, p *Page, need int) (out []found, next Cursor, err error) {
+func (v *View) findByKey(f *index.Filter, p *Page, need int) (out []foundRecord, next Cursor, err error) {
 	inner, outer, args, some, err := v.keyedQuery(f, p)
 	if err != nil || !some {
 		return nil, next, err
 	}
-	err = v.query(func(r *sql.Rows) error {
-		var one found
-		err := r.Scan(&one.at, &one.idx, &one.grp)
-		out = append(out, one)
-		return err
-	}, `SELECT d.at, d.idx, d.grp FROM (`+inner.text+`) AS d WHERE `+outer+` ORDER BY d.at DESC, d.idx DESC LIMIT ?`, append(append(slices.Clone(inner.args), args...), need)...)
+	out, err = v.newestOf(`(`+inner.text+`) AS d WHERE `+outer, need, append(slices.Clone(inner.args), args...))
 	if err != nil || len(out) == need {
 		return out, next, err
 	}
@@ -197,7 +198,7 @@ func (v *View) keyedQuery(f *index.Filter, p *Page) (inner subquery, outer strin
 	values := f.Values(v.l.s.indexKey())
 	var c condition
 	c.and(`d.at >= ? AND d.at < ?`, from, to)
-	p.bound(&c)
+	p.leaveOut(&c)
 	const order = ` ORDER BY d.at DESC, d.idx DESC LIMIT `
 	if f.ID != (ledger.ID{}) {
 		inner = subquery{`SELECT d.at, d.idx, d.grp FROM decisions d WHERE d.idx = (SELECT idx FROM ledger_entries WHERE id = ?) AND ` + c.text(),
@@ -216,7 +217,7 @@ func (v *View) keyedQuery(f *index.Filter, p *Page) (inner subquery, outer strin
 	}
 	var also condition
 	if f.Grouped() {
-		ids, err := v.groups(f)
+		ids, err := v.selectedGroups(f)
 		if err != nil || len(ids) == 0 {
 			return inner, "", nil, false, err
 		}
@@ -230,8 +231,22 @@ func (v *View) keyedQuery(f *index.Filter, p *Page) (inner subquery, outer strin
 	return inner, also.text(), also.args, true, nil
 }
 
-// rows reads what the index has of records, in their order.
-func (v *View) rows(list []found) ([]index.Row, error) {
+const indexRowColumns = `d.idx, d.at, d.id, d.about, d.reason, d.codes, COALESCE(g.kind, ''), COALESCE(g.server, ''), COALESCE(g.tool, ''), COALESCE(g.verdict, '') FROM decisions d`
+
+// scanIndexRow reads indexRowColumns. A row is not exact if it is stored in another way than this package would store it.
+func scanIndexRow(r *sql.Rows) (row index.Row, exact bool, err error) {
+	var at int64
+	var id, about []byte
+	var codes string
+	if err := r.Scan(&row.Index, &at, &id, &about, &row.Reason, &codes, &row.Kind, &row.Server, &row.Tool, &row.Verdict); err != nil {
+		return row, false, err
+	}
+	row.Time, row.ID, row.Of, row.Codes = microsTime(at), idOf(id), idOf(about), parseCodes(codes)
+	return row, bytes.Equal(row.ID[:], id) && bytes.Equal(aboutOf(&row), about) && codesText(row.Codes) == codes, nil
+}
+
+// readRows reads what the index has of records, in their order.
+func (v *View) readRows(list []foundRecord) ([]index.Row, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -243,19 +258,13 @@ func (v *View) rows(list []found) ([]index.Row, error) {
 	part, arg := v.l.s.engine.among("d.idx", ids)
 	n := 0
 	err := v.query(func(r *sql.Rows) error {
-		var row index.Row
-		var at int64
-		var id, about []byte
-		var kind, codes string
-		if err := r.Scan(&row.Index, &at, &id, &about, &row.Reason, &codes, &kind, &row.Server, &row.Tool, &row.Verdict); err != nil {
-			return err
+		row, _, err := scanIndexRow(r)
+		if err == nil {
+			out[place[row.Index]] = row
+			n++
 		}
-		row.Time, row.ID, row.Of, row.Kind, row.Codes = microsTime(at), idOf(id), idOf(about), ledger.Kind(kind), parseCodes(codes)
-		out[place[row.Index]] = row
-		n++
-		return nil
-	}, `SELECT d.idx, d.at, d.id, d.about, d.reason, d.codes, g.kind, g.server, g.tool, g.verdict
-		FROM decisions d JOIN decision_groups g ON g.id = d.grp WHERE `+part, arg)
+		return err
+	}, `SELECT `+indexRowColumns+` JOIN decision_groups g ON g.id = d.grp WHERE `+part, arg)
 	if err == nil && n != len(list) {
 		err = errors.New("store: a row of the index is missing")
 	}

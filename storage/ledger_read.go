@@ -189,12 +189,12 @@ func (l *Ledger) List(ctx context.Context, f sequence.Filter) ([]sequence.Entry,
 
 // Get returns the record of that id; ledger.ErrNotFound if the log has none.
 func (l *Ledger) Get(ctx context.Context, id ledger.ID) (sequence.Entry, error) {
-	return l.one(ctx, `SELECT `+entryColumns+` WHERE e.id = ?`, id[:])
+	return l.entryBy(ctx, `SELECT `+entryColumns+` WHERE e.id = ?`, id[:])
 }
 
 // At returns the record of that index; ledger.ErrNotFound if the log has none.
 func (l *Ledger) At(ctx context.Context, index int64) (sequence.Entry, error) {
-	return l.one(ctx, `SELECT `+entryColumns+` WHERE e.idx = ?`, index)
+	return l.entryBy(ctx, `SELECT `+entryColumns+` WHERE e.idx = ?`, index)
 }
 
 // aboutKinds are the kinds of records that are about another record or about a held item.
@@ -237,8 +237,8 @@ func (l *Ledger) About(ctx context.Context, of ledger.ID, server string, since t
 	return out, looked == maxAbout, nil
 }
 
-func (l *Ledger) one(ctx context.Context, query string, arg any) (e sequence.Entry, err error) {
-	e, found, err := one(ctx, l.s, scanEntry, query, arg)
+func (l *Ledger) entryBy(ctx context.Context, query string, arg any) (e sequence.Entry, err error) {
+	e, found, err := queryOne(ctx, l.s, scanEntry, query, arg)
 	if err == nil && !found {
 		return e, ledger.ErrNotFound
 	}

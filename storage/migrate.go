@@ -38,7 +38,7 @@ func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, dir string,
 	}
 	current, target, err := p.GetVersions(ctx)
 	if err == nil && current > 0 {
-		err = based(ctx, db)
+		err = checkBaseline(ctx, db)
 	}
 	switch {
 	case err != nil:
@@ -55,8 +55,8 @@ func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, dir string,
 	return err
 }
 
-// based returns ErrEarlier where the schema did not begin with the baseline.
-func based(ctx context.Context, db *sql.DB) error {
+// checkBaseline returns ErrEarlier where the schema did not begin with the baseline.
+func checkBaseline(ctx context.Context, db *sql.DB) error {
 	var first int64
 	err := db.QueryRowContext(ctx, `SELECT COALESCE(MIN(version_id), 0) FROM goose_db_version WHERE version_id > 0 AND is_applied`).Scan(&first)
 	if err == nil && first != baseline {

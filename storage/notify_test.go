@@ -65,10 +65,10 @@ func TestWatch(t *testing.T) {
 		if err := b.SavePin(ctx, "s", []byte("{}"), 0, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.AddBlock(ctx, hold.Block{ID: id, Server: "s", Since: day, Until: day.Add(time.Hour)}, 10, nil); err != nil {
+		if err := b.Blocks().Add(ctx, hold.Block{ID: id, Server: "s", Since: day, Until: day.Add(time.Hour)}, 10, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.AddException(ctx, hold.Exception{ID: id, Server: "s", Tool: "t", Code: "x", Since: day, Until: day.Add(time.Hour)}, 10, nil); err != nil {
+		if err := b.Exceptions().Add(ctx, hold.Exception{ID: id, Server: "s", Tool: "t", Code: "x", Since: day, Until: day.Add(time.Hour)}, 10, nil); err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range []storage.Changed{storage.PinsChanged, storage.BlocksChanged, storage.ExceptionsChanged} {

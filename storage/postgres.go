@@ -138,7 +138,7 @@ func (*postgresEngine) among(column string, list []int64) (string, any) {
 
 func (*postgresEngine) longRows() bool { return false }
 
-func (*postgresEngine) ofEach(condition string, most int) string {
+func (*postgresEngine) newestOfEach(condition string, most int) string {
 	return `(SELECT n.* FROM unnest(?::bigint[]) AS g(id), LATERAL (SELECT d.at, d.idx, d.grp FROM decisions d
 		WHERE d.grp = g.id AND ` + condition + ` ORDER BY d.at DESC, d.idx DESC LIMIT ` + strconv.Itoa(most) + `) AS n)`
 }

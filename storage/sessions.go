@@ -27,7 +27,7 @@ func scanSession(r *sql.Rows) (s session.Record, err error) {
 
 // Session implements session.Store.
 func (s *Store) Session(ctx context.Context, id string) (out session.Record, err error) {
-	out, found, err := one(ctx, s, scanSession, `SELECT `+sessionColumns+` FROM sessions WHERE id = ?`, id)
+	out, found, err := queryOne(ctx, s, scanSession, `SELECT `+sessionColumns+` FROM sessions WHERE id = ?`, id)
 	if err == nil && !found {
 		return out, session.ErrNotFound
 	}

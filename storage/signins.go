@@ -104,7 +104,7 @@ func scanSignIn(r *sql.Rows) (x signin.Session, err error) {
 
 // SignIn implements signin.Store.
 func (s *Store) SignIn(ctx context.Context, id signin.ID) (x signin.Session, err error) {
-	x, found, err := one(ctx, s, scanSignIn, `SELECT `+signInColumns+` FROM signins WHERE id = ?`, id[:])
+	x, found, err := queryOne(ctx, s, scanSignIn, `SELECT `+signInColumns+` FROM signins WHERE id = ?`, id[:])
 	if err == nil && !found {
 		return x, signin.ErrNone
 	}

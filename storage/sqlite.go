@@ -181,7 +181,7 @@ func (sqliteEngine) among(column string, list []int64) (string, any) {
 // longRows: the table has no rowid, so that to find a row SQLite compares whole rows, with the bodies in them.
 func (sqliteEngine) longRows() bool { return true }
 
-func (sqliteEngine) ofEach(condition string, most int) string {
+func (sqliteEngine) newestOfEach(condition string, most int) string {
 	return `(SELECT n.at, n.idx, n.grp FROM json_each(?) AS g CROSS JOIN decisions AS n WHERE n.idx IN (SELECT d.idx FROM decisions d
 		WHERE d.grp = g.value AND ` + condition + ` ORDER BY d.at DESC, d.idx DESC LIMIT ` + strconv.Itoa(most) + `))`
 }

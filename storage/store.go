@@ -2,7 +2,7 @@
 
 // Package storage keeps attestations, held results and blocks, pins and verdicts, and the log in SQLite or in Postgres.
 //
-// It is a ground.Store, a hold.Store and hold.BlockStore, a surface.PinStore and
+// It is a ground.Store, a hold.Store, a surface.PinStore and
 // surface.Cache; its [Ledger] is a sequence.Store. The record of a change is stored with the
 // change, in one transaction.
 package storage
@@ -143,9 +143,9 @@ type engine interface {
 	// longRows reports whether to read a row of the table held costs as much as its body is long. Lists then read the
 	// index held_rows.
 	longRows() bool
-	// ofEach is a table of rows d of decisions for which the condition holds: the newest of each group of a list, at
+	// newestOfEach is a table of rows d of decisions for which the condition holds: the newest of each group of a list, at
 	// most so many. The list, as among has it, is the first argument.
-	ofEach(condition string, most int) string
+	newestOfEach(condition string, most int) string
 }
 
 // Close implements ground.Store.

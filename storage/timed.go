@@ -11,85 +11,118 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/hold"
 )
 
-// timed is a table whose rows are in force until a time, unless a person ends one before: approvals, blocks and exceptions.
-type timed[T any] struct {
-	name     string // of a row; the table has it in the plural
-	columns  string
-	inForce  string // condition, with a mark for the time
-	scan     func(*sql.Rows) (T, error)
-	hasEnded func(row *T, now time.Time) error
+// A timedTable has rows that are in force until a time, unless a person ends one before: approvals, blocks and exceptions.
+type timedTable[T any] struct {
+	name         string // of a row; the table has it in the plural
+	columns      string
+	ended, ender string // columns: when a person ended the row, and who
+	inForce      string // condition, with a mark for the time
+	scan         func(*sql.Rows) (T, error)
+	values       func(*T) []any
+	lifetime     func(*T) lifetime
+	prepare      func(context.Context, *tx, *T) error // what goes before a new row in its transaction
+	notify       func(context.Context, *tx) error     // tells other processes of a change
 }
 
-// endedRow is the error of a row that a person has ended at a time, or whose time is over.
-func endedRow(what, verb string, ended time.Time, by string, until, now time.Time) error {
-	switch {
-	case !ended.IsZero():
-		return &hold.DecidedError{What: what, State: verb, At: ended, By: by}
-	case !now.Before(until):
-		return &hold.DecidedError{What: what, State: string(hold.Expired), At: until}
+type lifetime struct {
+	since, until, ended time.Time
+	by                  string // who ended it
+}
+
+// timedRows are the rows of a table in a store. They implement hold.TimedStore.
+type timedRows[T any] struct {
+	*timedTable[T]
+	s *Store
+}
+
+// checkInForce returns an error if a person has ended the row, or if its time is over.
+func (d *timedTable[T]) checkInForce(row *T, now time.Time) error {
+	switch l := d.lifetime(row); {
+	case !l.ended.IsZero():
+		return refusal{&hold.DecidedError{What: d.name, State: d.ended, At: l.ended, By: l.by}}
+	case !l.until.IsZero() && !now.Before(l.until):
+		return refusal{&hold.DecidedError{What: d.name, State: string(hold.Expired), At: l.until}}
 	}
 	return nil
 }
 
-// add inserts a row after what goes with it, unless most are in force.
-func (d *timed[T]) add(ctx context.Context, s *Store, since time.Time, most int, with func(*tx) error, values ...any) error {
-	return s.updateOrRefuse(ctx, "add "+d.name, func(t *tx) error {
-		if err := with(t); err != nil {
+func (d *timedRows[T]) Add(ctx context.Context, row T, most int, evidence []byte) error {
+	return d.s.updateOrRefuse(ctx, "add "+d.name, func(t *tx) error {
+		err := d.prepare(ctx, t, &row)
+		if err == nil {
+			err = errors.Join(t.pend(ctx, evidence), d.notify(ctx, t))
+		}
+		if err != nil {
 			return err
 		}
 		n := 0
-		err := t.query(ctx, func(r *sql.Rows) error { return r.Scan(&n) }, `SELECT count(*) FROM `+d.name+`s WHERE `+d.inForce, stamp(since))
+		err = t.query(ctx, func(r *sql.Rows) error { return r.Scan(&n) }, `SELECT count(*) FROM `+d.name+`s WHERE `+d.inForce, stamp(d.lifetime(&row).since))
 		if err == nil && n >= most {
 			err = refusal{hold.ErrFull}
 		}
 		if err != nil {
 			return err
 		}
+		values := d.values(&row)
 		return t.exec(ctx, `INSERT INTO `+d.name+`s (`+d.columns+`) VALUES (`+marks(len(values))+`)`, values...)
 	})
 }
 
-// change does with a row that has not ended.
-func (d *timed[T]) change(ctx context.Context, s *Store, id string, now time.Time, do func(*tx, *T) error) error {
-	return s.updateOrRefuse(ctx, "change "+d.name, func(t *tx) error {
-		row, found, err := one(ctx, t, d.scan, `SELECT `+d.columns+` FROM `+d.name+`s WHERE id = ?`, id)
+// change calls do with a row that is in force.
+func (d *timedRows[T]) change(ctx context.Context, id string, now time.Time, evidence []byte, do func(*tx, *T) error) error {
+	return d.s.updateOrRefuse(ctx, "change "+d.name, func(t *tx) error {
+		row, found, err := queryOne(ctx, t, d.scan, `SELECT `+d.columns+` FROM `+d.name+`s WHERE id = ?`, id)
+		if err == nil && !found {
+			err = refusal{hold.ErrNotFound}
+		}
+		if err == nil {
+			err = d.checkInForce(&row, now)
+		}
+		if err == nil {
+			err = do(t, &row)
+		}
 		if err != nil {
 			return err
 		}
-		if !found {
-			return refusal{hold.ErrNotFound}
-		}
-		if err := d.hasEnded(&row, now); err != nil {
-			return refusal{err}
-		}
-		return do(t, &row)
+		return errors.Join(t.pend(ctx, evidence), d.notify(ctx, t))
 	})
 }
 
-// list returns the rows in force, or all of them, the newest first.
-func (d *timed[T]) list(ctx context.Context, s *Store, now time.Time, all bool) ([]T, error) {
+func (d *timedRows[T]) End(ctx context.Context, id, by string, now time.Time, evidence []byte) error {
+	return d.change(ctx, id, now, evidence, func(t *tx, _ *T) error {
+		return t.exec(ctx, `UPDATE `+d.name+`s SET `+d.ended+` = ?, `+d.ender+` = ? WHERE id = ?`, stamp(now), by, id)
+	})
+}
+
+func (d *timedRows[T]) List(ctx context.Context, now time.Time, all bool) ([]T, error) {
 	out := []T{}
 	where, args := "", []any(nil)
 	if !all {
 		where, args = ` WHERE `+d.inForce, []any{stamp(now)}
 	}
-	err := s.query(ctx, func(r *sql.Rows) error {
+	err := d.s.query(ctx, func(r *sql.Rows) error {
 		row, err := d.scan(r)
 		out = append(out, row)
 		return err
 	}, `SELECT `+d.columns+` FROM `+d.name+`s`+where+` ORDER BY since DESC, id LIMIT 10000`, args...)
-	return out, s.fail(ctx, "list "+d.name+"s", err)
+	return out, d.s.fail(ctx, "list "+d.name+"s", err)
 }
 
-func (d *timed[T]) get(ctx context.Context, s *Store, id string) (T, error) {
-	row, found, err := one(ctx, s, d.scan, `SELECT `+d.columns+` FROM `+d.name+`s WHERE id = ?`, id)
+func (d *timedRows[T]) Get(ctx context.Context, id string) (T, error) {
+	row, found, err := queryOne(ctx, d.s, d.scan, `SELECT `+d.columns+` FROM `+d.name+`s WHERE id = ?`, id)
 	if err == nil && !found {
 		return row, hold.ErrNotFound
 	}
-	return row, s.fail(ctx, "get "+d.name, err)
+	return row, d.s.fail(ctx, "get "+d.name, err)
 }
 
-// A refusal ends an update that changes nothing. It is the error of the method as it is.
+func (d *timedRows[T]) Sweep(ctx context.Context, old time.Time) error {
+	return d.s.update(ctx, "sweep "+d.name+"s", func(t *tx) error {
+		return t.exec(ctx, `DELETE FROM `+d.name+`s WHERE until <> '' AND until < ? OR until = '' AND since < ? OR `+d.ended+` <> '' AND `+d.ended+` < ?`, stamp(old), stamp(old), stamp(old))
+	})
+}
+
+// A refusal ends an update that changes nothing. The method returns it as it is.
 type refusal struct{ error }
 
 // updateOrRefuse is update with an f that may refuse.
@@ -113,8 +146,8 @@ type querier interface {
 	query(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error
 }
 
-// one reads a row, if it exists.
-func one[T any](ctx context.Context, q querier, scan func(*sql.Rows) (T, error), query string, args ...any) (row T, found bool, err error) {
+// queryOne reads a row, if it exists.
+func queryOne[T any](ctx context.Context, q querier, scan func(*sql.Rows) (T, error), query string, args ...any) (row T, found bool, err error) {
 	err = q.query(ctx, func(r *sql.Rows) (err error) {
 		row, err = scan(r)
 		found = true
@@ -123,7 +156,7 @@ func one[T any](ctx context.Context, q querier, scan func(*sql.Rows) (T, error),
 	return row, found, err
 }
 
-// stampIn and bytesIn scan a column into what they point at.
+// stampIn and bytesIn scan a column into their target.
 type (
 	stampIn struct{ *time.Time }
 	bytesIn []byte

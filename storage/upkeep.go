@@ -63,7 +63,7 @@ func Inspect(ctx context.Context, where string) (Schema, error) {
 	}
 	err = db.QueryRowContext(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version WHERE is_applied`).Scan(&s.Current)
 	if err == nil && s.Current > 0 {
-		if err = based(ctx, db); errors.Is(err, ErrEarlier) {
+		if err = checkBaseline(ctx, db); errors.Is(err, ErrEarlier) {
 			s.Earlier = true
 			return s, nil
 		}

@@ -79,7 +79,7 @@ func TestMessagesGoWithTheirCause(t *testing.T) {
 		if err := hold.New(s, hold.Options{}).Hold(ctx, hold.Item{ID: heldID(2), Server: "guard", Tool: "send", Rule: hold.GuardCall}); err != nil {
 			t.Fatal(err)
 		}
-		if err := hold.NewBlocks(s, hold.BlockOptions{}).Add(ctx, hold.Block{ID: heldID(3), Server: "mail", Tool: "read"}); err != nil {
+		if err := hold.NewBlocks(s.Blocks(), hold.BlockOptions{}).Add(ctx, hold.Block{ID: heldID(3), Server: "mail", Tool: "read"}); err != nil {
 			t.Fatal(err)
 		}
 		// A transaction that fails behind the message leaves none.

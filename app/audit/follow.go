@@ -108,10 +108,10 @@ func (f *Follow) writeBatch(ctx context.Context) (more bool, err error) {
 	case err != nil:
 		return false, err
 	case f.next.Origin != "" && f.next.Origin != head.Origin:
-		return false, f.refusal("what was exported before is of the log %s, and this one is %s: name another file, or remove %s to begin with the first record",
+		return false, f.finalError("what was exported before is of the log %s, and this one is %s: name another file, or remove %s to begin with the first record",
 			finding.Quote(f.next.Origin), finding.Quote(head.Origin), finding.Quote(f.dir.File(f.positionName())))
 	case f.next.Next > head.Size:
-		return false, f.refusal("the log has %d records, and %d were exported: the database has lost records; pellucid ledger restore brings them back", head.Size, f.next.Next)
+		return false, f.finalError("the log has %d records, and %d were exported: the database has lost records; pellucid ledger restore brings them back", head.Size, f.next.Next)
 	case f.next.Next == head.Size && (f.checked || f.File == ""):
 		return false, nil
 	}
@@ -128,13 +128,13 @@ func (f *Follow) writeBatch(ctx context.Context) (more bool, err error) {
 	return next.Next < head.Size, f.keepPosition()
 }
 
-// refusal is an error after which a follower ends.
-func (f *Follow) refusal(format string, args ...any) error {
+// finalError is an error after which a follower ends.
+func (f *Follow) finalError(format string, args ...any) error {
 	return exit.With(exit.Failed, fmt.Errorf("ledger: export: "+format, args...))
 }
 
-// batch returns a batch of records as JSON lines, and the index of the record behind it.
-func (f *Follow) batch(ctx context.Context, first, size int64) (out []byte, next int64, err error) {
+// readBatch returns a batch of records as JSON lines, and the index of the record behind it.
+func (f *Follow) readBatch(ctx context.Context, first, size int64) (out []byte, next int64, err error) {
 	if first >= size {
 		return nil, first, nil
 	}
@@ -154,7 +154,7 @@ func (f *Follow) batch(ctx context.Context, first, size int64) (out []byte, next
 
 // toStdout writes a batch to standard output. A reader that does not read does not keep the process from ending.
 func (f *Follow) toStdout(ctx context.Context, first, size int64) (next int64, err error) {
-	lines, next, err := f.batch(ctx, first, size)
+	lines, next, err := f.readBatch(ctx, first, size)
 	if err != nil {
 		return 0, err
 	}
@@ -171,7 +171,7 @@ func (f *Follow) toStdout(ctx context.Context, first, size int64) (next int64, e
 	}
 }
 
-// positionName is what the position is stored under.
+// positionName is the name of the file that keeps the position.
 func (f *Follow) positionName() string {
 	if f.File == "" {
 		return "export.json"
@@ -180,8 +180,7 @@ func (f *Follow) positionName() string {
 	return "export-" + hex.EncodeToString(hash[:8]) + ".json"
 }
 
-// withoutLinks returns the path of the file itself, which need not exist, so that it has one lock under whatever link
-// it is named.
+// withoutLinks resolves the links of a path whose file need not exist: a file has one lock, whichever link names it.
 func withoutLinks(path string) string {
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
 		path = filepath.Join(dir, filepath.Base(path))
@@ -237,7 +236,7 @@ func (f *Follow) readPosition() error {
 		err = json.Unmarshal(b, &f.next)
 	}
 	if err != nil || f.next.Next < 0 {
-		return f.refusal("%s cannot be read: remove it to begin with the first record", finding.Quote(f.dir.File(f.positionName())))
+		return f.finalError("%s cannot be read: remove it to begin with the first record", finding.Quote(f.dir.File(f.positionName())))
 	}
 	f.stored = f.next
 	return nil

@@ -36,7 +36,7 @@ func (f *Follow) toFile(ctx context.Context, first, size int64) (next int64, err
 		}
 		first = last.Index + 1
 	}
-	lines, next, err := f.batch(ctx, first, size)
+	lines, next, err := f.readBatch(ctx, first, size)
 	if err != nil {
 		return 0, err
 	}
@@ -59,7 +59,7 @@ func (f *Follow) fileError(err error) error {
 }
 
 func (f *Follow) foreignFile() error {
-	return f.refusal("%s does not end in a record of this log: move it away, or name another file", finding.Quote(f.File))
+	return f.finalError("%s does not end in a record of this log: move it away, or name another file", finding.Quote(f.File))
 }
 
 // ofThisLog refuses a file whose last line is not a record of the log. Once the file was seen to be, it looks no more.

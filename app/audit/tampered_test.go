@@ -96,17 +96,17 @@ func newUsedLog(t *testing.T, where string) *usedLog {
 func decide(t *testing.T, kept *install.Records, s *storage.Store) {
 	t.Helper()
 	ctx := context.Background()
-	approvals := hold.NewApprovals(s, hold.ApprovalOptions{Evidence: kept.Approval})
+	approvals := hold.NewApprovals(s.Approvals(), hold.ApprovalOptions{Evidence: kept.Approval})
 	for i := range 2 {
 		a := hold.Approval{ID: hold.NewID(), Call: hold.Digest{byte(i + 1)}, Principal: "lab-1", Tool: "send", Item: fmt.Sprintf("%032x", i+1),
 			Since: time.Now().UTC(), Until: time.Now().Add(time.Hour).UTC(), By: "ann"}
 		record, err := kept.Approval(a)
-		must(t, errors.Join(err, s.AddApproval(ctx, a, 10, record)))
+		must(t, errors.Join(err, s.Approvals().Add(ctx, a, 10, record)))
 		if i == 1 {
 			must(t, approvals.Revoke(ctx, a.ID, "bob"))
 		}
 	}
-	exceptions := hold.NewExceptions(s, hold.ExceptionOptions{Evidence: kept.Exception})
+	exceptions := hold.NewExceptions(s.Exceptions(), hold.ExceptionOptions{Evidence: kept.Exception})
 	for i := range 4 { // granted, proposed, confirmed, revoked
 		x, err := exceptions.Grant(ctx, hold.Exception{Server: "files", Tool: "read", Code: finding.HiddenTag, Digest: hold.Digest{byte(i + 1)}, Why: "tested", By: "ann"}, time.Hour, i == 1 || i == 2)
 		must(t, err)
@@ -118,7 +118,7 @@ func decide(t *testing.T, kept *install.Records, s *storage.Store) {
 		}
 		must(t, err)
 	}
-	blocks := hold.NewBlocks(s, hold.BlockOptions{Evidence: kept.Block})
+	blocks := hold.NewBlocks(s.Blocks(), hold.BlockOptions{Evidence: kept.Block})
 	for i := range 2 {
 		b := hold.Block{ID: hold.NewID(), Server: "files", Tool: "read", Text: hold.Digest{byte(i + 1)}, Evidence: hold.NewID(), Severity: 700}
 		must(t, blocks.Add(ctx, b))

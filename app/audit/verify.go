@@ -49,8 +49,8 @@ func Verify(ctx context.Context, l *storage.Ledger, dir *state.Dir, o Options) (
 			o.OwnKey()
 		}
 	}
-	decided := &deciding{ctx: ctx, records: map[decisionKey][]recorded{}}
-	audit.Each = decided.note
+	decisions := &decisionAudit{ctx: ctx, records: map[decisionKey][]recorded{}}
+	audit.Each = decisions.addRecord
 	rows := rowReader{ctx: ctx, l: l}
 	var killed []time.Time
 	o.Each = func(index int64, _ []byte, s *ledger.Statement) ledger.Fault {
@@ -70,7 +70,7 @@ func Verify(ctx context.Context, l *storage.Ledger, dir *state.Dir, o Options) (
 	if err = errors.Join(rows.err, audit.Rest(ctx, r)); err != nil {
 		return nil, 0, err
 	}
-	notChecked, err := decided.rest(ctx, l, &audit.Deciding, audit.Problem)
+	notChecked, err := decisions.reportFaults(l, &audit.DecisionRows, audit.Problem)
 	r.NotChecked = append(r.NotChecked, notChecked...)
 	untold, listErr := install.Killed(dir, o.Keys[0].Name())
 	if killed = slices.AppendSeq(killed, maps.Values(untold)); len(killed) > 0 {

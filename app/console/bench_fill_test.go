@@ -73,7 +73,7 @@ func fill(b testing.TB, s *storage.Store, records int) *filled {
 	}
 	by := &capture.Sealer{Keys: ring}
 	f.queue = hold.New(s, hold.Options{Room: hold.Room{PerServer: 1 << 20}, SealQuestion: by.Seal})
-	f.exceptions = hold.NewExceptions(s, hold.ExceptionOptions{})
+	f.exceptions = hold.NewExceptions(s.Exceptions(), hold.ExceptionOptions{})
 	f.again()
 	if f.turn == 0 {
 		f.fillLedger()
@@ -100,7 +100,7 @@ func fill(b testing.TB, s *storage.Store, records int) *filled {
 			return out, err
 		},
 		Blocked: func(ctx context.Context) (out []Waiting, err error) {
-			list, err := s.ListBlocks(ctx, time.Now(), false)
+			list, err := s.Blocks().List(ctx, time.Now(), false)
 			for i := range list {
 				out = append(out, Waiting{Server: list[i].Server, N: 1, Since: list[i].Since})
 			}

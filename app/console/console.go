@@ -57,7 +57,7 @@ type Options struct {
 	OpenID  *OpenID            // nil: no provider; it needs URL
 	Grants  []Grant            // who has which role; no grants: only a link signs in
 	Proxies auth.Proxies       // are believed about where a request comes from
-	Memory  *intake.Budget     // of pages under way; nil: of 256 MiB
+	Memory  *intake.Budget     // of the pages of all persons; 256 MiB by default
 
 	Ledger     *storage.Ledger     // records and their index; nil: no log is kept
 	Rules      func() *rules.Rules // in force; nil: this console belongs to no gateway
@@ -114,7 +114,7 @@ type Console struct {
 	header   header
 	attempts *rate.Limiter // logins that come back from the provider
 	failures *rate.Limiter // tokens and links that are not valid
-	told     tellings      // what decisions have done
+	told     tellings      // results of decisions, for the next page
 }
 
 // ErrNoSession means that a request comes from a person who has not signed in, or whose session has ended.
@@ -176,8 +176,9 @@ type request struct {
 	who  Person
 	now  time.Time
 	body http.ResponseWriter // for MaxBytesReader
-	room *intake.Room        // memory of the page; nil: the person has not signed in
-	free func()              // gives the place for work back; nil: the page has none
+	room *intake.Room        // memory of the page of a person
+
+	freePlace func() // set while the page has the place for a long text
 }
 
 // An answer is what a handler returns: a page, a state or a redirect.
@@ -215,14 +216,14 @@ func (c *Console) endpoint(r route) http.Handler {
 			if r.door {
 				r.handle(c, q).write(c, w, q)
 			} else {
-				c.visit(w, q, func() answer { return r.handle(c, q) })
+				c.answerVisitor(w, q, func() answer { return r.handle(c, q) })
 			}
 			return
 		}
 		who, err := c.who(q.Request)
 		switch {
 		case errors.Is(err, ErrNoSession):
-			c.visit(w, q, func() answer { return signIn() })
+			c.answerVisitor(w, q, func() answer { return signIn() })
 		case err != nil:
 			failed(err).write(c, w, q)
 		case who.Role < r.least:
@@ -234,7 +235,7 @@ func (c *Console) endpoint(r route) http.Handler {
 			noRight(who.Role, r.least).write(c, w, q)
 		default:
 			q.who = who
-			c.serve(w, q, r)
+			c.answerPerson(w, q, r)
 		}
 	})
 }

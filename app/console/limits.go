@@ -12,7 +12,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/intake"
 )
 
-// pageLimits are those of one person who has signed in. Tests set them: they ask for more pages than a person does.
+// pageLimits are the limits of one person who has signed in. Tests raise them.
 var pageLimits = auth.Limits{Rate: 10, Burst: 100, Concurrent: 8}
 
 // What pages cost, in bytes of memory.
@@ -25,8 +25,8 @@ const (
 // placeWait is how long a page waits for memory, or for a place. Tests set it.
 var placeWait = 5 * time.Second
 
-// serve answers a person who may ask for the route, within the limits of one person and of the process.
-func (c *Console) serve(w http.ResponseWriter, q *request, r route) {
+// answerPerson answers a person who may ask for the route, within the limits of one person and of the process.
+func (c *Console) answerPerson(w http.ResponseWriter, q *request, r route) {
 	leave, wait := c.people(q.who.ID)
 	if leave == nil {
 		auth.SetRetryAfter(w, wait)
@@ -37,12 +37,12 @@ func (c *Console) serve(w http.ResponseWriter, q *request, r route) {
 	q.room = c.opt.Memory.Room(q.who.ID)
 	defer q.room.Leave()
 	defer func() {
-		if q.free != nil {
-			q.free()
+		if q.freePlace != nil {
+			q.freePlace()
 		}
 	}()
-	if err := c.afford(q, pageCost); err != nil {
-		busy(err).write(c, w, q)
+	if err := c.waitForMemory(q, pageCost); err != nil {
+		overloaded(err).write(c, w, q)
 		return
 	}
 	said := r.handle(c, q)
@@ -52,36 +52,36 @@ func (c *Console) serve(w http.ResponseWriter, q *request, r route) {
 	said.write(c, w, q)
 }
 
-// visit answers a request without a session, within the limits of its address.
-func (c *Console) visit(w http.ResponseWriter, q *request, say func() answer) {
+// answerVisitor answers a request without a session, within the limits of its address.
+func (c *Console) answerVisitor(w http.ResponseWriter, q *request, say func() answer) {
 	c.visitors(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { say().write(c, w, q) })).ServeHTTP(w, q.Request)
 }
 
-// afford waits for n bytes of memory for the page.
-func (c *Console) afford(q *request, n int64) error {
+// waitForMemory waits for n bytes of memory for the page.
+func (c *Console) waitForMemory(q *request, n int64) error {
 	ctx, stop := context.WithTimeout(q.Context(), placeWait)
 	defer stop()
 	return q.room.Add(ctx, n)
 }
 
-// looksAt is asked before a page looks at a text of so many bytes: it waits for the memory that this costs, and
-// for the place of a long text. One page has that at a time, and as long again it stays empty, so that calls keep
-// their share of the processor. It returns nil, or the answer for a page that has to come later.
-func (c *Console) looksAt(q *request, n int) answer {
-	if err := c.afford(q, textCost*int64(n)); err != nil {
-		return busy(err)
+// waitForText is called before a page looks at a text of n bytes. It waits for the memory that this costs, and
+// for the place of a long text. One page at a time has the place, which then stays empty for as long again, so that
+// calls keep their share of the processor. It returns an answer if the page has to come later.
+func (c *Console) waitForText(q *request, n int) answer {
+	if err := c.waitForMemory(q, textCost*int64(n)); err != nil {
+		return overloaded(err)
 	}
-	if n < longText || q.free != nil {
+	if n < longText || q.freePlace != nil {
 		return nil
 	}
 	ctx, stop := context.WithTimeout(q.Context(), placeWait)
 	defer stop()
 	free, err := c.work.Wait(ctx, "", 1)
 	if err != nil {
-		return busy(err)
+		return overloaded(err)
 	}
 	began := time.Now()
-	q.free = func() { time.AfterFunc(time.Since(began), free) }
+	q.freePlace = func() { time.AfterFunc(time.Since(began), free) }
 	return nil
 }
 
@@ -90,8 +90,8 @@ func tooQuick() state {
 	return state{status: http.StatusTooManyRequests, title: "Too many requests", says: "You have asked for too many pages at once. This request was not looked at.", why: "Wait a few seconds, and load the page again.", kind: "held"}
 }
 
-// busy is the state of a request for which there is no memory or no place.
-func busy(why error) state {
+// overloaded is the state of a request for which there is no memory or no place.
+func overloaded(why error) state {
 	s := state{status: http.StatusServiceUnavailable, title: "Too much is under way", says: "Too much is under way to make this page now. Nothing was changed.", why: "Wait a few seconds, and try again.", kind: "held"}
 	if errors.Is(why, intake.ErrGreedy) {
 		s.status, s.says = http.StatusTooManyRequests, "Too many pages of yours are under way to make this one now. Nothing was changed."

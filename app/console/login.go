@@ -239,8 +239,8 @@ func (c *Console) begin(q *request, s signin.Session) (*http.Cookie, answer) {
 	return c.cookie(q.Request, secret), nil
 }
 
-// personName returns the id of a principal as records and the queue have it: a label. Ids have two characters that
-// labels have not, and never those that take their place there: two persons do not become one.
+// personName returns the id of a principal as records and the queue have it: a label. An id may have two
+// characters that labels lack, and never has those that replace them: the names of two persons stay different.
 func personName(id string) string { return strings.NewReplacer("|", "/", "~", "+").Replace(id) }
 
 // mayFail counts a token or link that is not valid, and reports whether it gets a record and an answer that says why.

@@ -235,7 +235,7 @@ func TestToken(t *testing.T) {
 		t.Errorf("a token without a role: %d", r.StatusCode)
 	}
 	l.did(t, Act{Did: didRefuse, How: signin.ByToken, Person: "eve", Why: whyNoGrant})
-	// A name that could be taken for another person's signs in nobody.
+	// A name that could be taken for that of another person is refused.
 	for _, like := range likeBen {
 		if r := l.send(t, v, "login/token", url.Values{"token": {like}}); r.StatusCode != http.StatusForbidden || len(r.Cookies()) != 0 {
 			t.Errorf("%+q: %d", like, r.StatusCode)

@@ -88,7 +88,7 @@ func (p *provider) ask() (*oidc.Provider, error) {
 		if known, err = oidc.NewProvider(ctx, p.Issuer); err == nil {
 			return
 		}
-		other := auth.IssuerKey(p.Issuer) // which is the same issuer
+		other := auth.IssuerKey(p.Issuer) // another spelling of the same issuer
 		if other == p.Issuer {
 			other += "/"
 		}
@@ -148,7 +148,7 @@ func (p pending) derive(what string) string {
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
 
-func (p pending) began() (at time.Time, ok bool) {
+func (p pending) beganAt() (at time.Time, ok bool) {
 	s, _, ok := strings.Cut(p.value, ".")
 	n, err := strconv.ParseInt(s, 10, 64)
 	return time.Unix(n, 0), ok && err == nil && len(p.value) < 80
@@ -156,7 +156,7 @@ func (p pending) began() (at time.Time, ok bool) {
 
 // fresh reports whether the login was begun within loginLife.
 func (p pending) fresh(now time.Time) bool {
-	at, ok := p.began()
+	at, ok := p.beganAt()
 	age := now.Sub(at)
 	return ok && age >= -time.Minute && age < loginLife
 }
@@ -246,7 +246,7 @@ func (p *provider) claims(ctx context.Context, of *oidc.Provider, code string, l
 	if err := id.Claims(&all); err != nil {
 		return s, fmt.Errorf("read the claims: %w", err)
 	}
-	if err := p.check(id, all, login, time.Now()); err != nil {
+	if err := p.checkClaims(id, all, login, time.Now()); err != nil {
 		return s, err
 	}
 	s = signin.Session{How: signin.ByOpenID, Source: p.source(), Until: id.Expiry}
@@ -257,11 +257,11 @@ func (p *provider) claims(ctx context.Context, of *oidc.Provider, code string, l
 // skew is how far the clocks of the provider and of this program may differ. The library allows as much for nbf.
 const skew = 5 * time.Minute
 
-// check is what OpenID Connect Core 3.1.3.7 asks for beside the signature, the audience and the end, which the library
-// has checked.
-func (p *provider) check(id *oidc.IDToken, all map[string]any, login pending, now time.Time) error {
+// checkClaims checks what OpenID Connect Core 3.1.3.7 asks for beside the signature, the audience and the expiry, which
+// the library has checked.
+func (p *provider) checkClaims(id *oidc.IDToken, all map[string]any, login pending, now time.Time) error {
 	azp, there := all["azp"]
-	began, _ := login.began()
+	began, _ := login.beganAt()
 	switch {
 	case auth.IssuerKey(id.Issuer) != auth.IssuerKey(p.Issuer):
 		return errors.New("the id_token is of another issuer")

@@ -55,8 +55,8 @@ func TestIDToken(t *testing.T) {
 	after := func(d time.Duration) int64 { return now.Add(d).Unix() }
 	for _, tt := range []struct {
 		name   string
-		change map[string]any // nil: the claim is left out
-		want   string         // of the error; "": the person signs in
+		change map[string]any // of the claims; a nil value leaves the claim out
+		want   string         // text of the error, if the person is refused
 	}{
 		{"as it should be", nil, ""},
 		{"one audience as a list", map[string]any{"aud": []string{"pellucid"}}, ""},
@@ -129,7 +129,7 @@ func TestIDToken(t *testing.T) {
 	}
 }
 
-// TestPersonNames: two persons do not become one, and a name that is not of plain letters signs in nobody.
+// TestPersonNames: the names of two persons stay different. A name that is not a label stays as it is, and is refused later.
 func TestPersonNames(t *testing.T) {
 	ids, names := []string{"a~b", "a-b", "a|b", "a.b", "a:b", "a@b", "a_b"}, map[string]bool{}
 	for _, id := range ids {
@@ -140,7 +140,7 @@ func TestPersonNames(t *testing.T) {
 	}
 	for _, tt := range []struct{ claim, value, want string }{
 		{"sub", "auth0|12", "auth0/12"},
-		{"email", "a|b@example.org", "a|b@example.org"}, // no label: refused
+		{"email", "a|b@example.org", "a|b@example.org"},
 		{"email", "a~b@example.org", "a~b@example.org"},
 		{"", "Ann@example.org", "Ann@example.org"},
 	} {

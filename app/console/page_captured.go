@@ -67,7 +67,7 @@ func (c *Console) captured(q *request, id string) answer {
 			n += len(part.Text)
 		}
 	}
-	if no := c.looksAt(q, n); no != nil {
+	if no := c.waitForText(q, n); no != nil {
 		return no
 	}
 	v := &capturedView{ID: marked.Identifier(got.ID), Server: marked.Identifier(got.Server), Tool: nameOf(got.Tool), Who: nameOf(got.Principal), Verdict: marked.Identifier(got.Verdict),

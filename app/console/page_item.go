@@ -159,7 +159,7 @@ func (c *Console) item(q *request) answer {
 }
 
 func (c *Console) itemPage(q *request, it *hold.Item, status int) answer {
-	if no := c.looksAt(q, len(it.Body)); no != nil {
+	if no := c.waitForText(q, len(it.Body)); no != nil {
 		return no
 	}
 	list, err := listOf(q)

@@ -60,9 +60,9 @@ type fullView struct {
 	N    Own
 }
 
-// full fills the page with what of the queue is full, as far as the person may know of it.
-func (c *Console) full(q *request, v *reviewView) error {
-	list, err := c.opt.Queue.Full(q.Context())
+// listFullShares fills in the shares of the queue that are full, as far as the person may know of them.
+func (c *Console) listFullShares(q *request, v *reviewView) error {
+	list, err := c.opt.Queue.FullShares(q.Context())
 	for _, t := range list {
 		if t.Of == hold.OfServer && q.who.Sees(t.Name) || t.Of == hold.OfPrincipal && q.who.AllServers || t.Of == hold.OfAll {
 			v.Full = append(v.Full, fullView{own(string(t.Of)), nameOf(t.Name), things(t.Items, "item")})
@@ -163,7 +163,7 @@ func (c *Console) review(q *request) answer {
 		err = c.exceptions(q, v)
 	}
 	if err == nil {
-		err = c.full(q, v)
+		err = c.listFullShares(q, v)
 	}
 	if err != nil {
 		return failed(err)

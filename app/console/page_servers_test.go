@@ -156,7 +156,7 @@ func serverPages() []testPage {
 		{name: "policy", path: "policy", change: withServers, fill: changedServer},
 		{name: "policy-granted", path: "policy", change: func(g *testConsole, o *Options) {
 			withServers(g, o)
-			o.Exceptions = hold.NewExceptions(g.store, hold.ExceptionOptions{})
+			o.Exceptions = hold.NewExceptions(g.store.Exceptions(), hold.ExceptionOptions{})
 		}, fill: func(t testing.TB, g *testConsole) {
 			for _, text := range hostile[:4] {
 				if _, err := g.opt.Exceptions.Grant(t.Context(), hold.Exception{Server: "mail", Code: finding.HiddenTag, By: "ana", Why: text}, time.Hour, false); err != nil {

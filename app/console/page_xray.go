@@ -102,12 +102,12 @@ var verbs = [...]verbView{keeps: {"kept", ""}, notes: {"noted", ""}, changes: {"
 
 // xray looks at a text that the person has pasted or dropped. It is not logged and not kept.
 func (c *Console) xray(q *request) answer {
-	if err := c.afford(q, intake.BodyCost*max(maxForm, q.ContentLength)); err != nil {
-		return busy(err)
+	if err := c.waitForMemory(q, intake.BodyCost*max(maxForm, q.ContentLength)); err != nil {
+		return overloaded(err)
 	}
 	form, err := xrayForm(q.Request)
 	if err == nil {
-		if no := c.looksAt(q, len(form.text)); no != nil {
+		if no := c.waitForText(q, len(form.text)); no != nil {
 			return no
 		}
 	}
@@ -122,7 +122,7 @@ func (c *Console) xray(q *request) answer {
 		return failed(err)
 	}
 	v := x.view(form.first)
-	v.as(x, form.as)
+	v.showReading(x, form.as)
 	return page("X-ray", v)
 }
 

@@ -4,7 +4,7 @@ package console
 
 import "github.com/pellucid-mcp/pellucid/text/scrub"
 
-// asWhat are what a text may be read as, each with the profile by which the gateway cleans it.
+// asWhat are the kinds of texts that a text may be read as, each with the profile by which the gateway cleans it.
 var asWhat = []struct {
 	name, word Own
 	profile    scrub.Profile
@@ -15,8 +15,8 @@ type asView struct {
 	Here       bool
 }
 
-// readAs are the choices; the first one is taken where the form names none.
-func readAs(name string) (out []asView, at int) {
+// readingsOf returns the choices, and which one the form names: the first by default.
+func readingsOf(name string) (out []asView, at int) {
 	for i, a := range asWhat {
 		if string(a.name) == name {
 			at = i
@@ -27,10 +27,10 @@ func readAs(name string) (out []asView, at int) {
 	return out, at
 }
 
-// as fills what becomes of the text where it is read so.
-func (v *xrayView) as(x *xray, name string) {
+// showReading fills in what becomes of the text where it is read as name says.
+func (v *xrayView) showReading(x *xray, name string) {
 	var at int
-	v.As, at = readAs(name)
+	v.As, at = readingsOf(name)
 	v.AsName, v.AsWord = asWhat[at].name, asWhat[at].word
 	for i, f := range x.profiles {
 		if f.profile == asWhat[at].profile {
@@ -41,6 +41,6 @@ func (v *xrayView) as(x *xray, name string) {
 
 // emptyXray is the page before there is a text.
 func emptyXray() answer {
-	as, _ := readAs("")
+	as, _ := readingsOf("")
 	return page("X-ray", xrayView{As: as})
 }

@@ -63,7 +63,7 @@ func withQueue(_ testing.TB, r *reviewed) func(*testConsole, *Options) {
 				}
 				return nil, nil
 			}})
-		r.es = hold.NewExceptions(g.store, hold.ExceptionOptions{Now: now, TwoPersons: func() bool { return r.two }})
+		r.es = hold.NewExceptions(g.store.Exceptions(), hold.ExceptionOptions{Now: now, TwoPersons: func() bool { return r.two }})
 		o.Queue, o.Exceptions, o.Captures, o.Sealer, o.Now = r.queue, r.es, g.store, by, now
 	}
 }

@@ -69,7 +69,7 @@ func Examine(ctx context.Context, o Options) (r *Report, refused bool) {
 	x.models(cfg)
 	x.classifiers(cfg)
 	x.sampling(ctx, dir)
-	x.names(ctx, cfg)
+	x.shownNames(ctx, cfg)
 	x.webhooks(ctx, cfg)
 	x.port(ctx, cfg)
 	x.logins(dir)

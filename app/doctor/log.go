@@ -57,7 +57,7 @@ func (x *examiner) logOf(ctx context.Context, dir *state.Dir, cfg *rules.Rules, 
 		return
 	}
 	x.lost(ctx, dir, l, head, name)
-	x.killed(dir, head, name)
+	x.killedProcesses(dir, head, name)
 	x.still(ctx, l, head, name)
 	x.keyOf(dir, cfg, head, name, storage.IsPostgres(where))
 }
@@ -77,14 +77,15 @@ func (x *examiner) lost(ctx context.Context, dir *state.Dir, l *storage.Ledger, 
 	}
 }
 
-// killed says that processes were killed before they had written their last records, until a process says so in the log.
-func (x *examiner) killed(dir *state.Dir, head sequence.Head, name string) {
+// killedProcesses reports processes that were killed before they had written their last records. Once the log has a record
+// of them, it is silent.
+func (x *examiner) killedProcesses(dir *state.Dir, head sequence.Head, name string) {
 	killed, err := install.Killed(dir, head.Origin)
 	switch {
 	case err != nil:
 		x.report.add("log", Failed, "%s: %v", name, err)
 	case len(killed) > 0:
-		x.report.add("log", Warning, "%s: %d of the processes that record best-effort were killed: what each recorded in its last 50 ms may be missing", name, len(killed))
+		x.report.add("log", Warning, "%s: %d processes that record best-effort were killed: the records of the last 50 ms of each may be missing", name, len(killed))
 	}
 }
 

@@ -13,18 +13,18 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// names says which tools and prompts have another name at /mcp than PREFIX_NAME, as far as they are pinned.
-func (x *examiner) names(ctx context.Context, cfg *rules.Rules) {
+// shownNames reports the pinned tools and prompts that have another name at /mcp than PREFIX_NAME.
+func (x *examiner) shownNames(ctx context.Context, cfg *rules.Rules) {
 	if cfg == nil {
 		return
 	}
 	for _, where := range x.stores {
-		x.namesIn(ctx, cfg, where)
+		x.shownNamesIn(ctx, cfg, where)
 	}
 }
 
-// namesIn looks at a store, if it is of this release.
-func (x *examiner) namesIn(ctx context.Context, cfg *rules.Rules, where string) {
+// shownNamesIn looks at a store, if it is of this release.
+func (x *examiner) shownNamesIn(ctx context.Context, cfg *rules.Rules, where string) {
 	ctx, stop := context.WithTimeout(ctx, maxWait)
 	defer stop()
 	store := openCurrent(ctx, where)

@@ -70,7 +70,7 @@ func (x *examiner) clients(ctx context.Context, dir *state.Dir) {
 	}
 	targets := protect.Locate(m, "")
 	others := protect.Others(m)
-	defer x.hooks(ctx, opt, m)
+	defer x.hostHooks(ctx, opt, m)
 	if len(targets) == 0 && len(others) == 0 {
 		x.report.add("clients", OK, "no client's configuration was found")
 	}
@@ -106,8 +106,8 @@ func (x *examiner) clients(ctx context.Context, dir *state.Dir) {
 	}
 }
 
-// hooks says of which hosts the own tools are behind the boundary. It has each hook answer an event.
-func (x *examiner) hooks(ctx context.Context, opt protect.Options, m protect.Machine) {
+// hostHooks reports the hosts whose own tools are behind the boundary. It has each hook answer an event.
+func (x *examiner) hostHooks(ctx context.Context, opt protect.Options, m protect.Machine) {
 	all, err := opt.Hooks(m, "", protect.Job{DryRun: true})
 	if err != nil {
 		x.report.add("hooks", Warning, "%v", err)
@@ -116,8 +116,8 @@ func (x *examiner) hooks(ctx context.Context, opt protect.Options, m protect.Mac
 		switch {
 		case r.Error != "": // told above
 		case r.Action != protect.Already:
-			x.report.add(r.Host, Warning, "shell output, files and pages that it reads are not behind the boundary: run pellucid protect --hooks")
-		case !probed(ctx, opt.Binary, r.Host):
+			x.report.add(r.Host, Warning, "the shell output, files and pages that it reads are not behind the boundary: run pellucid protect --hooks")
+		case !answersProbe(ctx, opt.Binary, r.Host):
 			x.report.add(r.Host, Failed, "its hook does not answer as it should: try pellucid hook %s < EVENT: %s", r.Host, r.Path)
 		case r.Why != "":
 			x.report.add(r.Host, Warning, "its hook is written and answers, but something is left to do: %s: %s", r.Why, r.Path)
@@ -127,8 +127,8 @@ func (x *examiner) hooks(ctx context.Context, opt protect.Options, m protect.Mac
 	}
 }
 
-// probed reports whether the program answers an event of the host.
-func probed(ctx context.Context, program, host string) bool {
+// answersProbe reports whether the program answers an event of the host.
+func answersProbe(ctx context.Context, program, host string) bool {
 	h, found := hook.HostOf(host)
 	if !found {
 		return false

@@ -14,7 +14,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// webhooks looks at what is told to people late or not at all: messages that do not arrive, and a queue that is full.
+// webhooks checks that people are told in time: messages arrive, and the queue has room.
 func (x *examiner) webhooks(ctx context.Context, cfg *rules.Rules) {
 	for _, where := range x.stores {
 		x.undelivered(ctx, where, cfg)
@@ -29,7 +29,7 @@ func (x *examiner) undelivered(ctx context.Context, where string, cfg *rules.Rul
 		return
 	}
 	defer s.Close()
-	if full, err := hold.New(s, hold.Options{}).Full(ctx); err == nil {
+	if full, err := hold.New(s, hold.Options{}).FullShares(ctx); err == nil {
 		for _, t := range full {
 			x.report.add("queue", Warning, "%s", t)
 		}

@@ -43,7 +43,7 @@ type Sources struct {
 	Approvals interface {
 		List(context.Context, bool) ([]hold.Approval, error)
 	}
-	// Captured reports whether texts of a call are kept, which was not held.
+	// Captured reports whether texts of a call that was not held are kept.
 	Captured func(ctx context.Context, id string) bool
 	Journal  func(ledger.ID) (*audit.JournalRow, error)
 	// Pin returns what waits of a tool of a server, for the operator; ok is false where nothing is known.

@@ -31,7 +31,7 @@ func From(s *storage.Store, dir *state.Dir) Sources {
 	}
 	if s != nil {
 		src.Log, src.Queue, src.Blocks, src.Approvals = s.Ledger(), hold.New(s, hold.Options{}),
-			hold.NewBlocks(s, hold.BlockOptions{}), hold.NewApprovals(s, hold.ApprovalOptions{})
+			hold.NewBlocks(s.Blocks(), hold.BlockOptions{}), hold.NewApprovals(s.Approvals(), hold.ApprovalOptions{})
 		src.Captured = func(ctx context.Context, id string) bool {
 			_, err := s.GetCapture(ctx, id, time.Now())
 			return err == nil

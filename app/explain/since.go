@@ -148,7 +148,7 @@ func (x *teller) commands(ctx context.Context, d *ruled) {
 	}
 	kept := x.item != nil || slices.ContainsFunc(x.about, func(t told) bool { return t.st.Kind == ledger.ResultHeld })
 	if d != nil && !kept && d.shape != "call" {
-		x.whatWasKept(ctx, d)
+		x.sayWhatWasKept(ctx, d)
 	}
 	if x.st != nil && slices.ContainsFunc(o.Why, func(c Cause) bool { return c.Kind == "policy" || c.Kind == "hold" }) {
 		x.do("Try other rules on what was recorded, before they are in force", "pellucid policy backtest FILE")
@@ -164,8 +164,8 @@ func (x *teller) commands(ctx context.Context, d *ruled) {
 	}
 }
 
-// whatWasKept says how a person sees what was not delivered of a message, or will the next time.
-func (x *teller) whatWasKept(ctx context.Context, d *ruled) {
+// sayWhatWasKept says how a person can read the undelivered text of a message, or of the next one.
+func (x *teller) sayWhatWasKept(ctx context.Context, d *ruled) {
 	withheld := d.verdict == "withheld" || d.verdict == "dropped"
 	if !withheld && !d.removed() {
 		return

@@ -66,7 +66,7 @@ type ruled struct {
 	schema                                        string // the verdict of the validation; "": not known
 	delivered, failed                             bool
 	repeated                                      int64
-	fault                                         string // the trust.Kind that lowers the score of the server; "": none
+	fault                                         trust.Kind // lowers the score of the server
 }
 
 // decision is that of the message; nil where what is explained is something else.
@@ -85,7 +85,7 @@ func (x *teller) decision() *ruled {
 			d.failed = d.failed || n.Name == standing.PolicyFailed
 		}
 		if o, counts := standing.Of(&st.Event); counts && o.Kind.Lowers() {
-			d.fault = string(o.Kind)
+			d.fault = o.Kind
 		}
 		if x.journal != nil {
 			d.policy, d.would = x.journal.Policy, x.journal.Would
@@ -94,7 +94,7 @@ func (x *teller) decision() *ruled {
 	}
 	if j := x.journal; j != nil {
 		d := &ruled{shape: j.Kind, verdict: j.Verdict, method: j.Method, profile: j.Profile, policy: j.Policy, would: j.Would,
-			schema: j.Validation.Verdict, delivered: j.Delivered != "", repeated: j.Repeated, failed: j.Policy.Failed, fault: j.Fault,
+			schema: j.Validation.Verdict, delivered: j.Delivered != "", repeated: j.Repeated, failed: j.Policy.Failed, fault: trust.Kind(j.Fault),
 			found: counts(j.Findings), withheld: counts(j.Withheld), uninspected: counts(j.NotInspected)}
 		if len(d.withheld) == 1 && (d.verdict == "withheld" || d.verdict == "dropped") {
 			d.reason = string(d.withheld[0].Code)
@@ -165,7 +165,7 @@ func (x *teller) message(d *ruled) {
 		say("A reviewer had released this result: it is item %s of the queue.", x.st.Of)
 	}
 	x.became(d, say)
-	if d.strictly() {
+	if d.wasSanitised() {
 		say("A rule had it treated more strictly: any invisible characters that are usually kept for languages and emoji were removed too. Nothing visible was changed.")
 	}
 	if d.failed {
@@ -252,16 +252,16 @@ func (x *teller) got(d *ruled) {
 	}
 }
 
-// strictly reports whether the policy had the message treated more strictly.
-func (d *ruled) strictly() bool {
+// wasSanitised reports whether the policy had the message treated more strictly.
+func (d *ruled) wasSanitised() bool {
 	return d.reason == rulePolicy+policy.Sanitise.String() || d.policy.Action == policy.Sanitise.String()
 }
 
-// faults say what a message did for which its server is trusted less.
-var faults = map[string]string{
-	string(trust.HiddenMessage): "invisible characters in it were decoded to a text.",
-	string(trust.ForgedFrame):   "it imitates the tags or the provenance that only Pellucid writes.",
-	string(trust.ShapeLie):      "it is not what the protocol or its own schema allows.",
+// faults say what a message did that lowers the trust in its server.
+var faults = map[trust.Kind]string{
+	trust.HiddenMessage: "invisible characters in it were decoded to a text.",
+	trust.ForgedFrame:   "it imitates the tags or the provenance that only Pellucid writes.",
+	trust.ShapeLie:      "it is not what the protocol or its own schema allows.",
 }
 
 // leftOut is how many items of a list were left out because they are not approved.

@@ -106,7 +106,7 @@ func (x *teller) causeOfDecision(d *ruled) {
 		} else {
 			x.cause("policy", name, "Rule "+name+" of the policy asks to "+frame.Label(action)+".")
 		}
-		if d.strictly() {
+		if d.wasSanitised() {
 			x.do("See the trust scores, and what lowered each", "pellucid trust")
 		}
 	case d.rule == "schema":

@@ -21,15 +21,15 @@ func ConfigFile() string {
 		return ""
 	}
 	path := filepath.Join(folder, "pellucid", ConfigName)
-	if !isThere(path) {
+	if !mayExist(path) {
 		return ""
 	}
 	return path
 }
 
-// isThere reports whether a file is there, or cannot be known not to be: a link that leads nowhere, to it or to a
-// folder above it, is one to a file that cannot be read.
-func isThere(path string) bool {
+// mayExist reports whether a file exists, or may exist: a link that leads nowhere, to it or to a folder above it, counts
+// as a file that cannot be read.
+func mayExist(path string) bool {
 	isGone := func(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 	at := path
 	for at != filepath.Dir(at) {
@@ -43,8 +43,8 @@ func isThere(path string) bool {
 }
 
 // ConfigInForce is the configuration that up and doctor read where none is named: that of the working directory, or
-// else that of this user; "" if there is neither. wrap, which a client starts in folders of others, and what sends
-// secrets at a person's word read only that of the user.
+// else that of this user; "" if there is neither. wrap, which a client may start in any folder, and the verbs
+// that send secrets read only that of the user.
 func ConfigInForce() string {
 	if _, err := os.Lstat(ConfigName); !errors.Is(err, fs.ErrNotExist) {
 		return ConfigName

@@ -32,7 +32,7 @@ type Records struct {
 	Done chan struct{}
 	say  *slog.Logger
 
-	unwritten *unwritten
+	unwritten *unwrittenFile
 
 	store   *storage.Store
 	rules   *rules.Evidence
@@ -79,10 +79,10 @@ func OpenFollowed(s *storage.Store, dir *state.Dir, e *rules.Evidence, poll time
 		marks = ring.Current().Derive("trust marks")
 	}
 	r.unwritten = newUnwritten(dir, r.Log)
-	r.Recorder = evidence.New(evidence.Options{Unwritten: r.unwritten.mark, Store: r.Log, Direct: r.Seq, BestEffort: e.Mode != rules.Required, MarkKey: marks, Wake: r.Seq.Wake, Log: log})
+	r.Recorder = evidence.New(evidence.Options{Unwritten: r.unwritten.setWaiting, Store: r.Log, Direct: r.Seq, BestEffort: e.Mode != rules.Required, MarkKey: marks, Wake: r.Seq.Wake, Log: log})
 	ctx, stop := context.WithCancel(context.Background())
 	r.Stop = stop
-	r.tellKilled(ctx, dir)
+	r.recordKilled(ctx, dir)
 	published := pub.run(ctx)
 	if e.Mode == rules.Required {
 		go r.watchStandbys(ctx)
@@ -137,7 +137,7 @@ func (r *Records) Close() {
 	if n > 0 {
 		r.say.Error("events could not be recorded before the process ended", "events", n)
 	}
-	r.unwritten.end(n > 0)
+	r.unwritten.closeFile(n > 0)
 	r.Stop()
 	<-r.Done
 }

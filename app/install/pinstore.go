@@ -86,7 +86,7 @@ func IdentityOf(s *rules.Server) string {
 	return surface.URLIdentity(s.URL.Reveal())
 }
 
-// PinnedAs is what a configured server is pinned under.
+// PinnedAs is the name of the pin of a configured server.
 func PinnedAs(s *rules.Server) string { return cmp.Or(s.Pin, IdentityOf(s)) }
 
 // errNoPins: nothing was ever pinned.

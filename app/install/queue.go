@@ -11,7 +11,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
-// A Review is what a reviewer decides with.
+// A Review holds the stores in which a reviewer decides.
 type Review struct {
 	Queue      *hold.Queue
 	Approvals  *hold.Approvals
@@ -20,7 +20,7 @@ type Review struct {
 	Captures   captures.Store
 }
 
-// WithReview calls do with what the database holds for reviewers. What do decides goes into the log, where there is one.
+// WithReview calls do with the review of the database. Decisions go into the log, if the database has one.
 func (d Database) WithReview(do func(context.Context, *Review) error) error {
 	return d.With(func(ctx context.Context, s *storage.Store, kept *Records) error {
 		var (
@@ -32,7 +32,7 @@ func (d Database) WithReview(do func(context.Context, *Review) error) error {
 		if kept != nil {
 			items.Evidence, approvals.Evidence, exceptions.Evidence, blocks.Evidence = kept.Held, kept.Approval, kept.Exception, kept.Block
 		}
-		return do(ctx, &Review{hold.New(s, items), hold.NewApprovals(s, approvals), hold.NewExceptions(s, exceptions), hold.NewBlocks(s, blocks), s})
+		return do(ctx, &Review{hold.New(s, items), hold.NewApprovals(s.Approvals(), approvals), hold.NewExceptions(s.Exceptions(), exceptions), hold.NewBlocks(s.Blocks(), blocks), s})
 	})
 }
 

@@ -26,23 +26,23 @@ func IsKilled(s *ledger.Statement) bool {
 
 const unwrittenPrefix = "unwritten-"
 
-// unwritten is a file of the state directory that this process holds. Its first byte says whether records wait in
-// memory, and the rest names their log. What the system has of it outlives a process that is killed, so it is
-// written without waiting for the disk.
-type unwritten struct {
+// An unwrittenFile is a file of the state directory that this process holds. Its first byte says whether records wait in
+// memory, and the rest names their log. The system keeps it when the process is killed, so no write waits for the disk.
+type unwrittenFile struct {
 	dir  *state.Dir
 	log  *storage.Ledger
 	name string
-	file *os.File // nil: nothing has waited yet, or it cannot be written
+	file *os.File // opened for the first record that waits
 }
 
-func newUnwritten(dir *state.Dir, log *storage.Ledger) *unwritten {
+func newUnwritten(dir *state.Dir, log *storage.Ledger) *unwrittenFile {
 	var b [8]byte
 	rand.Read(b[:]) // never fails
-	return &unwritten{dir: dir, log: log, name: unwrittenPrefix + hex.EncodeToString(b[:])}
+	return &unwrittenFile{dir: dir, log: log, name: unwrittenPrefix + hex.EncodeToString(b[:])}
 }
 
-func (u *unwritten) mark(some bool) {
+// setWaiting writes whether records wait.
+func (u *unwrittenFile) setWaiting(some bool) {
 	if u.file == nil {
 		ctx, stop := context.WithTimeout(context.Background(), time.Second)
 		defer stop()
@@ -61,13 +61,13 @@ func (u *unwritten) mark(some bool) {
 	_, _ = u.file.WriteAt([]byte(text), 0)
 }
 
-// end is called when nothing calls mark any more. lost says that records could not be written.
-func (u *unwritten) end(lost bool) {
+// closeFile is called after the last setWaiting. lost says that records could not be written.
+func (u *unwrittenFile) closeFile(lost bool) {
 	if u.file == nil {
 		return
 	}
 	if lost {
-		u.mark(true)
+		u.setWaiting(true)
 	}
 	u.file.Close()
 	if !lost {
@@ -75,8 +75,8 @@ func (u *unwritten) end(lost bool) {
 	}
 }
 
-// Killed returns when processes of this state directory ended that had records for the log which they had not written,
-// by the names of their files. Processes that live are left out.
+// Killed returns the times at which processes of this state directory ended with records that they had not written into
+// the log, by the names of their files.
 func Killed(dir *state.Dir, origin string) (map[string]time.Time, error) {
 	names, err := dir.Names()
 	if err != nil {
@@ -107,17 +107,17 @@ func Killed(dir *state.Dir, origin string) (map[string]time.Time, error) {
 	return found, nil
 }
 
-// tellKilled has the log say which processes were killed with records that they had not written.
-func (r *Records) tellKilled(ctx context.Context, dir *state.Dir) {
+// recordKilled records the processes that were killed with records that they had not written.
+func (r *Records) recordKilled(ctx context.Context, dir *state.Dir) {
 	head, err := r.Log.Head(ctx)
 	if err != nil {
 		return
 	}
-	telling, err := dir.TryLock("unwritten.lock")
+	recording, err := dir.TryLock("unwritten.lock")
 	if err != nil {
-		return // another process tells
+		return // another process records them
 	}
-	defer telling.Close()
+	defer recording.Close()
 	killed, err := Killed(dir, head.Origin)
 	if err != nil {
 		r.say.Warn("the state directory cannot be read: whether processes were killed is not known", "error", err)

@@ -22,8 +22,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/logtest"
-	"github.com/pellucid-mcp/pellucid/text/strictjson"
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // translate is how the gateway uses package era.

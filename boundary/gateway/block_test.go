@@ -26,7 +26,7 @@ func newBlockedWard(t *testing.T) (*ward, *hold.Blocks) {
 	t.Cleanup(func() { s.Close() })
 	var bs *hold.Blocks
 	w := newWard(t, hold.Options{}, func(c *Config) {
-		bs = hold.NewBlocks(s, hold.BlockOptions{Keep: time.Hour, Now: c.now})
+		bs = hold.NewBlocks(s.Blocks(), hold.BlockOptions{Keep: time.Hour, Now: c.now})
 		c.Blocks = bs
 	})
 	return w, bs

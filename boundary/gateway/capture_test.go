@@ -209,7 +209,7 @@ type exceptionList struct {
 	list []hold.Exception
 }
 
-func (s *exceptionList) ListExceptions(context.Context, time.Time, bool) ([]hold.Exception, error) {
+func (s *exceptionList) List(context.Context, time.Time, bool) ([]hold.Exception, error) {
 	return s.list, nil
 }
 

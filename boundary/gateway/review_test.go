@@ -424,9 +424,9 @@ func (stuckSink) Record(d Decision) error {
 	return errors.New("stuck")
 }
 
-type stuckBlocks struct{ hold.BlockStore }
+type stuckBlocks struct{ hold.TimedStore[hold.Block] }
 
-func (stuckBlocks) ListBlocks(ctx context.Context, _ time.Time, _ bool) ([]hold.Block, error) {
+func (stuckBlocks) List(ctx context.Context, _ time.Time, _ bool) ([]hold.Block, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

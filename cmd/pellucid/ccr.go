@@ -27,7 +27,7 @@ type ccrContext struct {
 	Answer     string   `placeholder:"FILE" help:"File of the answer to explain, as the provider sent it (default: the answer in the run; else the model is asked first)."`
 	Tools      string   `placeholder:"FILE" help:"File with a JSON array of the tools, for a context that was saved without them."`
 	Privileged []string `placeholder:"GLOB" help:"Tools whose calls need an explanation (default: every tool whose name does not begin with get, list, read, search or the like)."`
-	Manifest   string   `placeholder:"FILE" help:"What is known of CONTEXT beside its bytes: trust of sources, provenance of segments, capsules (docs/spec/counterfactual.md, Manifest of a context)."`
+	Manifest   string   `placeholder:"FILE" help:"File of facts about CONTEXT: trust of sources, provenance of segments, capsules (docs/spec/counterfactual.md, Manifest of a context)."`
 }
 
 // ccrModel says who answers.
@@ -43,8 +43,8 @@ type ccrModel struct {
 	NoTemperature bool `help:"Do not ask for temperature 0: some models refuse it."`
 }
 
-// check looks who answers.
-func (m *ccrModel) check() error {
+// checkModel checks that exactly one model is named.
+func (m *ccrModel) checkModel() error {
 	kind, file, _ := strings.Cut(m.Oracle, ":")
 	switch {
 	case m.Oracle == "" && m.URL == "":
@@ -63,8 +63,8 @@ func (m *ccrModel) check() error {
 	return nil
 }
 
-// dial is the model that is asked, for contexts of the format f.
-func (m ccrModel) dial(e *env, f format.Name) (*llm.Endpoint, error) {
+// dialModel opens the model for contexts of the format f.
+func (m ccrModel) dialModel(e *env, f format.Name) (*llm.Endpoint, error) {
 	of := app.AskedModel(m)
 	return of.Dial(f, e.references())
 }

@@ -44,7 +44,7 @@ type ccrAnalyzeCmd struct {
 }
 
 func (c *ccrAnalyzeCmd) Validate() error {
-	return cmp.Or(c.check(), c.ccrEmbed.Validate())
+	return cmp.Or(c.checkModel(), c.ccrEmbed.Validate())
 }
 
 // ccrEmbed says who compares the meanings of answers.
@@ -99,7 +99,7 @@ func (c *ccrAnalyzeCmd) Run(e *env) error {
 
 // explain asks those that answer, and makes the report.
 func (c *ccrAnalyzeCmd) explain(ctx context.Context, e *env, q *analysis.Question) (*analysis.Report, error) {
-	client, err := c.ccrModel.dial(e, q.Assembly.Format)
+	client, err := c.dialModel(e, q.Assembly.Format)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (c *ccrAnalyzeCmd) explain(ctx context.Context, e *env, q *analysis.Questio
 	return c.analyze(ctx, e, q, client)
 }
 
-// prepare reads the calibration, and looks whether what comes of it can be written.
+// prepare reads the calibration, and checks that the record can be written.
 func (c *ccrAnalyzeCmd) prepare() error {
 	if err := terminal.CanWrite(c.Record); err != nil {
 		return fmt.Errorf("ccr: %w", err)

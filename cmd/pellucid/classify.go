@@ -61,7 +61,7 @@ func (c *classifyCmd) rules(e *env) (*rules.Rules, error) {
 	if c.Config == "" && !slices.ContainsFunc(c.With, func(name string) bool { return name != rules.Local }) {
 		return rules.Parse([]byte("version: 1\n"), rules.Options{})
 	}
-	return e.configuration(c.Config)
+	return e.readConfiguration(c.Config)
 }
 
 // open makes the classifiers that are wanted.

@@ -15,7 +15,7 @@ var former = map[string]string{
 	"ccr calibrate":          "ccr calibrate is now pellucid-lab calibrate, in lab/ of the source",
 	"ccr analyze --html":     "--html is gone: --json has the whole report",
 	"ccr analyze --tape":     "--tape is gone: --record writes the evidence, and ccr replay computes the verdict from it without a model",
-	"check --sarif":          "--sarif is gone: --json has every finding with its server, item and field, and the exit code says what came of the check",
+	"check --sarif":          "--sarif is gone: --json has every finding with its server, item and field, and the exit code gives the result",
 	"ccr rerun":              "ccr rerun is gone: ccr replay computes the verdict of a record again, without a model",
 	"ccr --score-url":        "--score-url is gone: name the model to ask again, with --url",
 	"guard --workers":        "--workers is gone: leave it out, and each guard runs its own audits, four at a time",

@@ -28,7 +28,7 @@ flags of the proxy.`
 }
 
 type guardServeCmd struct {
-	Config   string `short:"c" placeholder:"FILE" help:"Configuration (docs/spec/config.md, \"Guard\"), of which guard, store, evidence and webhooks count here. What is said on the command line goes before it."`
+	Config   string `short:"c" placeholder:"FILE" help:"Configuration (docs/spec/config.md, \"Guard\"), of which guard, store, evidence and webhooks count here. Flags go before it."`
 	Listen   string `default:"127.0.0.1:7421" placeholder:"ADDR" help:"Address to listen on (default ${default})."`
 	Upstream string `placeholder:"URL" help:"URL of the provider, such as https://api.openai.com/v1 or https://api.anthropic.com."`
 	stateDB

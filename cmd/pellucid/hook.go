@@ -18,14 +18,15 @@ import (
 // hookCmd answers one event of a host.
 type hookCmd struct {
 	Host   string `arg:"" enum:"claude-code,codex,gemini-cli,opencode" help:"The host: ${enum}."`
-	Config string `short:"c" placeholder:"FILE" help:"Configuration (default: pellucid.yaml in your configuration folder, if it exists). What servers.HOST says counts here."`
+	Config string `short:"c" placeholder:"FILE" help:"Configuration (default: pellucid.yaml in your configuration folder, if it exists). The member servers.HOST counts here."`
 }
 
 func (hookCmd) Help() string {
-	return `Reads an event on standard input and writes the answer in the host's own form. What a tool returned is
+	return `Reads an event on standard input and writes the answer in the host's own form. The output of a tool is
 scrubbed, framed, held and recorded as the result of an MCP server with the name of the host; control tokens that were
-defused are restored in what the agent passes to a tool. An event that is not known is answered with {}. The host always
-goes on: where nothing can be decided, it is told why, and shows that to you. Exit code: 0, or 2 for wrong usage.`
+defused are restored in the arguments of the agent's calls. An unknown event is answered with {}. The host always goes
+on: if the event cannot be decided, the answer says why, and the host shows that to you. Exit code: 0, or 2 for wrong
+usage.`
 }
 
 func (c *hookCmd) Run(e *env) error {

@@ -77,7 +77,7 @@ func (c *loginServer) find(e *env, name string) (at remoteServer, err error) {
 
 // configured is the server of that name; nil if no server has it.
 func (c *loginServer) configured(e *env, name string) (*rules.Server, error) {
-	r, err := e.configuration(c.Config)
+	r, err := e.readConfiguration(c.Config)
 	if err != nil {
 		return nil, exit.With(exit.Config, fmt.Errorf("login: %w", err))
 	}

@@ -33,7 +33,7 @@ type cli struct {
 	Explain explainCmd `cmd:"" group:"first" help:"Say what happened to one call, why, and what you can do now; write its proof."`
 
 	Wrap   wrapCmd   `cmd:"" group:"desktop" help:"Put one MCP server behind the boundary; the client uses standard input and output."`
-	Hook   hookCmd   `cmd:"" group:"desktop" help:"Answer one event of an agent's host: what its own tools return passes the boundary."`
+	Hook   hookCmd   `cmd:"" group:"desktop" help:"Answer one event of an agent's host: the output of its own tools passes the boundary."`
 	Login  loginCmd  `cmd:"" group:"desktop" help:"Log in to a remote server, by OAuth in a browser or on another device."`
 	Logout logoutCmd `cmd:"" group:"desktop" help:"Revoke and remove the login to a remote server."`
 	Demo   demoCmd   `cmd:"" group:"desktop" help:"Show poisoned and honest results, before and after, in a terminal."`

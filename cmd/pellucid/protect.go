@@ -25,7 +25,7 @@ type protectCmd struct {
 	Force    bool     `help:"With --undo: also restore entries that were edited since; those edits are lost."`
 	Skip     []string `sep:"none" placeholder:"SERVER" help:"Do not change the server of this name; may be repeated."`
 	Ask      bool     `name:"ask-remotes" help:"Send one request to each remote server whose entry has no credential, to find out whether it wants a login. Without this flag such a server is not changed, unless it is on this machine."`
-	Hooks    bool     `help:"Also put what the host's own tools return behind the boundary, by its hooks: Claude Code, Codex, Gemini CLI, opencode."`
+	Hooks    bool     `help:"Also put the output of the host's own tools behind the boundary, by its hooks: Claude Code, Codex, Gemini CLI, opencode."`
 	Profile  string   `enum:",faithful,mcp" default:"" placeholder:"NAME" help:"Profile by which wrap scrubs: faithful or mcp."`
 	Evidence string   `enum:",off,best-effort,required" default:"" placeholder:"MODE" help:"Signed records that wrap writes: off, best-effort or required."`
 	Hold     []string `placeholder:"CODE,…" help:"Findings for which wrap holds a result for review; none takes away those of an earlier run."`
@@ -113,12 +113,12 @@ func (c *protectCmd) Run(e *env) error {
 			return err
 		}
 	}
-	if _, err := e.configuration(""); err != nil && !c.Undo {
-		fmt.Fprintln(e.Stderr, "pellucid: protect: a server that a mistake of your configuration concerns will not start: "+err.Error())
+	if _, err := e.readConfiguration(""); err != nil && !c.Undo {
+		fmt.Fprintln(e.Stderr, "pellucid: protect: your configuration has a mistake, and the servers that it concerns will not start: "+err.Error())
 	}
 	report, failed := opt.Run(files, protect.Job{DryRun: c.DryRun, Undo: c.Undo})
 	var hooked error
-	if report.Hooks, report.Bare, hooked = c.hooks(e, opt); hooked != nil {
+	if report.Hooks, report.Bare, hooked = c.writeHooks(e, opt); hooked != nil {
 		failed = errors.Join(failed, hooked)
 	}
 	if len(report.Files)+len(report.Hooks) == 0 && !c.Undo {
@@ -133,8 +133,8 @@ func (c *protectCmd) Run(e *env) error {
 	return failed
 }
 
-// hooks writes the hooks of the hosts, or takes them out.
-func (c *protectCmd) hooks(e *env, opt protect.Options) (done []protect.HookReport, bare []string, err error) {
+// writeHooks writes the hooks of the hosts, or takes them out.
+func (c *protectCmd) writeHooks(e *env, opt protect.Options) (done []protect.HookReport, bare []string, err error) {
 	m, err := protect.ThisMachine(e.Getenv)
 	if err != nil || c.File != "" {
 		return nil, nil, err

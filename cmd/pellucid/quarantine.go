@@ -129,7 +129,7 @@ func (c *quarantineListCmd) Run(e *env) error {
 	}
 	more := ""
 	err = c.DB.WithReview(func(ctx context.Context, r *install.Review) (err error) {
-		full, err := r.Queue.Full(ctx)
+		full, err := r.Queue.FullShares(ctx)
 		for _, t := range full {
 			fmt.Fprintf(e.Stderr, "pellucid: %s.\n", t)
 		}
@@ -212,7 +212,7 @@ func (c *reviewerFlags) who(e *env) string {
 			return name
 		}
 	}
-	if name := cmp.Or(e.Getenv("USER"), e.Getenv("USERNAME")); name != "" { // two such users are two persons
+	if name := cmp.Or(e.Getenv("USER"), e.Getenv("USERNAME")); name != "" { // so that two users are two persons
 		sum := sha256.Sum256([]byte(strings.ToLower(name)))
 		return "operator-" + hex.EncodeToString(sum[:4])
 	}

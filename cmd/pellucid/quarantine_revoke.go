@@ -14,7 +14,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/review"
 )
 
-// A lister lists what is in force, or all that is known.
+// A lister lists the rows in force, or all that are known.
 type lister[T any] func(ctx context.Context, all bool) ([]T, error)
 
 // listEnding lists exceptions, approvals or blocks.

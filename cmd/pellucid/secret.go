@@ -25,9 +25,9 @@ func (e *env) references() rules.Options {
 	}}
 }
 
-// configuration reads the file that a flag names, or else that of the user; nil if there is neither. What
-// sends secrets does not read that of the working directory, which may have come with a project.
-func (e *env) configuration(file string) (*rules.Rules, error) {
+// readConfiguration reads the file that a flag names, or else that of the user, if either exists. Verbs that send
+// secrets do not read the file of the working directory, which may have come with a project.
+func (e *env) readConfiguration(file string) (*rules.Rules, error) {
 	o := e.references()
 	if file == "" {
 		file, o.OfClients = install.ConfigFile(), true

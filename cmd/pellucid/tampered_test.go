@@ -76,7 +76,7 @@ func TestTampered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.AddBlock(t.Context(), block, 10, nil); err != nil {
+	if err := s.Blocks().Add(t.Context(), block, 10, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

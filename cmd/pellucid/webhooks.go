@@ -57,7 +57,7 @@ func (c *webhooksCmd) Run(e *env) error {
 
 // test sends a message to a receiver.
 func (c *webhooksCmd) test(e *env) error {
-	r, err := e.configuration(c.Config)
+	r, err := e.readConfiguration(c.Config)
 	switch {
 	case err != nil:
 		return exit.With(exit.Config, fmt.Errorf("webhooks: %w", err))

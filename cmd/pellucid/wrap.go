@@ -45,7 +45,7 @@ type wrapCmd struct {
 
 	Command []string `arg:"" optional:"" passthrough:"" help:"The server's program and arguments, after --."`
 
-	FormerFlags []string `kong:"-"` // what is said of flags that an entry of an earlier release has
+	FormerFlags []string `kong:"-"` // warnings about flags of an earlier release
 }
 
 func (wrapCmd) Help() string {

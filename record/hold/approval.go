@@ -32,22 +32,11 @@ type Approval struct {
 	Used    time.Time // the last time; zero: never
 }
 
-// An ApprovalStore keeps Approvals. Its methods may be called at the same time, also from
-// several processes on one store. Records go with their changes, as in a Store.
+// An ApprovalStore keeps Approvals.
 type ApprovalStore interface {
-	// AddApproval stores a, unless most are in force (ErrFull).
-	AddApproval(ctx context.Context, a Approval, most int, evidence []byte) error
-	// UseApproval counts a use of the approval for a call that is in force; ErrNotFound.
-	UseApproval(ctx context.Context, call Digest, now time.Time) (Approval, error)
-	// ListApprovals returns those in force, and with all the others that are still known, the
-	// newest first.
-	ListApprovals(ctx context.Context, now time.Time, all bool) ([]Approval, error)
-	// GetApproval returns one; ErrNotFound.
-	GetApproval(ctx context.Context, id string) (Approval, error)
-	// RevokeApproval ends one before its time; ErrNotFound, ErrDecided if it has ended.
-	RevokeApproval(ctx context.Context, id, by string, now time.Time, evidence []byte) error
-	// SweepApprovals forgets what has ended before old.
-	SweepApprovals(ctx context.Context, old time.Time) error
+	TimedStore[Approval]
+	// Use counts a use of the approval for a call that is in force; ErrNotFound.
+	Use(ctx context.Context, call Digest, now time.Time) (Approval, error)
 }
 
 // ApprovalOptions are the bounds of Approvals; a zero member is its default.
@@ -66,18 +55,18 @@ const MaxApproval = 365 * 24 * time.Hour
 
 // Approvals are the Approvals of an ApprovalStore. They are safe for concurrent use.
 type Approvals struct {
-	store ApprovalStore
-	o     ApprovalOptions
+	timed[Approval]
+	uses ApprovalStore
 }
 
 // NewApprovals makes Approvals.
 func NewApprovals(s ApprovalStore, o ApprovalOptions) *Approvals {
-	usual(&o.remember, Remembered)
-	usual(&o.Most, 10_000)
+	setDefault(&o.remember, Remembered)
+	setDefault(&o.Most, 10_000)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Approvals{store: s, o: o}
+	return &Approvals{timed[Approval]{s, o.Most, o.remember, o.Now, o.Evidence}, s}
 }
 
 var (
@@ -96,27 +85,18 @@ func (as *Approvals) Remember(ctx context.Context, it *Item, body []byte, by str
 	if err != nil {
 		return nil, err
 	}
-	now := as.o.Now().UTC()
+	now := as.now().UTC()
 	if err := as.Sweep(ctx); err != nil {
 		return nil, err
 	}
 	for _, c := range calls {
 		a := Approval{ID: NewID(), Call: c.call, Principal: it.Principal, Tool: c.tool, Item: it.ID, Since: now, Until: now.Add(keep), By: by}
-		evidence, err := recordOf(as.o.Evidence, a)
-		if err == nil {
-			err = as.store.AddApproval(ctx, a, as.o.Most, evidence)
-		}
-		if err != nil {
+		if err := as.add(ctx, a); err != nil {
 			return out, err
 		}
 		out = append(out, a)
 	}
 	return out, nil
-}
-
-// Sweep forgets what has ended, 30 days after.
-func (as *Approvals) Sweep(ctx context.Context) error {
-	return as.store.SweepApprovals(ctx, as.o.Now().Add(-as.o.remember))
 }
 
 // ReleaseAndRemember releases a held item, and approves its calls then, as Remember does. opened is the body that
@@ -183,30 +163,11 @@ func approvable(it *Item, body []byte) (out []approvableCall, err error) {
 // Use returns the approval for a call that is in force, and counts its use; false if there is
 // none.
 func (as *Approvals) Use(ctx context.Context, call Digest) (Approval, bool) {
-	a, err := as.store.UseApproval(ctx, call, as.o.Now())
+	a, err := as.uses.Use(ctx, call, as.now())
 	return a, err == nil
 }
 
 // Revoke ends an Approval. by names the person.
 func (as *Approvals) Revoke(ctx context.Context, id, by string) error {
-	a, err := as.store.GetApproval(ctx, id)
-	if err != nil {
-		return err
-	}
-	a.Revoked, a.Revoker = as.o.Now().UTC(), by
-	evidence, err := recordOf(as.o.Evidence, a)
-	if err != nil {
-		return err
-	}
-	return as.store.RevokeApproval(ctx, id, by, a.Revoked, evidence)
-}
-
-// Get returns an Approval.
-func (as *Approvals) Get(ctx context.Context, id string) (Approval, error) {
-	return as.store.GetApproval(ctx, id)
-}
-
-// List returns the Approvals in force, or all that are known, the newest first.
-func (as *Approvals) List(ctx context.Context, all bool) ([]Approval, error) {
-	return as.store.ListApprovals(ctx, as.o.Now(), all)
+	return as.end(ctx, id, by, func(a *Approval, now time.Time) { a.Revoked, a.Revoker = now, by })
 }

@@ -42,23 +42,6 @@ func (b *Block) covers(server, tool string, texts []Digest) bool {
 	return b.Server == server && (b.Tool == "" || b.Tool == tool) && (b.Text == Digest{} || slices.Contains(texts, b.Text))
 }
 
-// A BlockStore keeps Blocks. Its methods may be called at the same time, also from
-// several processes on one store. Records go with their changes, as in a Store.
-type BlockStore interface {
-	// AddBlock stores b, unless one of the same source is in force (ErrExists) or most
-	// are (ErrFull).
-	AddBlock(ctx context.Context, b Block, most int, evidence []byte) error
-	// ListBlocks returns those in force, and with all the others that are still known,
-	// the newest first.
-	ListBlocks(ctx context.Context, now time.Time, all bool) ([]Block, error)
-	// GetBlock returns one; ErrNotFound.
-	GetBlock(ctx context.Context, id string) (Block, error)
-	// LiftBlock ends one before its time; ErrNotFound, ErrDecided if it has ended.
-	LiftBlock(ctx context.Context, id, by string, now time.Time, evidence []byte) error
-	// SweepBlocks forgets what has ended before old.
-	SweepBlocks(ctx context.Context, old time.Time) error
-}
-
 // BlockOptions are the bounds of Blocks; a zero member is its default.
 type BlockOptions struct {
 	Keep     time.Duration // until a Block ends; 24 h
@@ -73,10 +56,10 @@ type BlockOptions struct {
 	Evidence func(Block) ([]byte, error)
 }
 
-// Blocks are the Blocks of a BlockStore. It is safe for concurrent use.
+// Blocks are the Blocks of a store. They are safe for concurrent use.
 type Blocks struct {
-	store BlockStore
-	o     BlockOptions
+	timed[Block]
+	o BlockOptions
 
 	mu     sync.Mutex
 	list   []Block   // in force when it was read
@@ -86,16 +69,16 @@ type Blocks struct {
 }
 
 // NewBlocks makes Blocks.
-func NewBlocks(s BlockStore, o BlockOptions) *Blocks {
-	usual(&o.Keep, 24*time.Hour)
-	usual(&o.remember, Remembered)
-	usual(&o.recheck, time.Second)
-	usual(&o.wait, time.Second)
-	usual(&o.Most, 10_000)
+func NewBlocks(s TimedStore[Block], o BlockOptions) *Blocks {
+	setDefault(&o.Keep, 24*time.Hour)
+	setDefault(&o.remember, Remembered)
+	setDefault(&o.recheck, time.Second)
+	setDefault(&o.wait, time.Second)
+	setDefault(&o.Most, 10_000)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Blocks{store: s, o: o}
+	return &Blocks{timed: timed[Block]{s, o.Most, o.remember, o.Now, o.Evidence}, o: o}
 }
 
 // Add puts b in force; Since and Until are set here. One of the same source that is in
@@ -103,13 +86,10 @@ func NewBlocks(s BlockStore, o BlockOptions) *Blocks {
 func (bs *Blocks) Add(ctx context.Context, b Block) error {
 	b.Since = bs.o.Now().UTC()
 	b.Until = b.Since.Add(bs.o.Keep)
-	if err := bs.store.SweepBlocks(ctx, b.Since.Add(-bs.o.remember)); err != nil {
+	if err := bs.Sweep(ctx); err != nil {
 		return err
 	}
-	evidence, err := recordOf(bs.o.Evidence, b)
-	if err == nil {
-		err = bs.store.AddBlock(ctx, b, bs.o.Most, evidence)
-	}
+	err := bs.add(ctx, b)
 	if errors.Is(err, ErrExists) {
 		return nil
 	}
@@ -119,27 +99,8 @@ func (bs *Blocks) Add(ctx context.Context, b Block) error {
 
 // Lift ends a Block. by names the person.
 func (bs *Blocks) Lift(ctx context.Context, id, by string) error {
-	b, err := bs.store.GetBlock(ctx, id)
-	if err != nil {
-		return err
-	}
-	b.Lifted, b.By = bs.o.Now().UTC(), by
-	evidence, err := recordOf(bs.o.Evidence, b)
-	if err == nil {
-		err = bs.store.LiftBlock(ctx, id, by, b.Lifted, evidence)
-	}
-	bs.Forget()
-	return err
-}
-
-// Get returns a Block.
-func (bs *Blocks) Get(ctx context.Context, id string) (Block, error) {
-	return bs.store.GetBlock(ctx, id)
-}
-
-// List returns the Blocks in force, or all that are known, the newest first.
-func (bs *Blocks) List(ctx context.Context, all bool) ([]Block, error) {
-	return bs.store.ListBlocks(ctx, bs.o.Now(), all)
+	defer bs.Forget()
+	return bs.end(ctx, id, by, func(b *Block, now time.Time) { b.Lifted, b.By = now, by })
 }
 
 // Forget has the next Covering look into the store: another process may have changed it.
@@ -164,7 +125,7 @@ func (bs *Blocks) Covering(ctx context.Context, server, tool string, texts []Dig
 			bs.mu.Unlock()
 		}
 		ctx, stop := context.WithTimeout(ctx, bs.o.wait)
-		list, err := bs.store.ListBlocks(ctx, now, false)
+		list, err := bs.store.List(ctx, now, false)
 		stop()
 		if others {
 			bs.mu.Lock()

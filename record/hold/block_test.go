@@ -12,12 +12,12 @@ import (
 
 // A slowBlocks takes its time to list what is in force.
 type slowBlocks struct {
-	hold.BlockStore
+	hold.TimedStore[hold.Block]
 	list  []hold.Block
 	asked int
 }
 
-func (s *slowBlocks) ListBlocks(context.Context, time.Time, bool) ([]hold.Block, error) {
+func (s *slowBlocks) List(context.Context, time.Time, bool) ([]hold.Block, error) {
 	s.asked++
 	time.Sleep(50 * time.Millisecond)
 	return s.list, nil

@@ -50,22 +50,12 @@ const (
 	RuleTwoPersons = "two-persons" // verdict "proposed"
 )
 
-// An ExceptionStore keeps Exceptions. Its methods may be called at the same time, also from several processes
-// on one store. Records go with their changes, as in a Store.
+// An ExceptionStore keeps Exceptions.
 type ExceptionStore interface {
-	// AddException stores e, unless most are in force or proposed (ErrFull).
-	AddException(ctx context.Context, e Exception, most int, evidence []byte) error
-	// ConfirmException notes that by confirms one: a proposed one is in force from now on until its Keep has passed. ErrNotFound,
+	TimedStore[Exception]
+	// Confirm notes that by confirms one: a proposed one is in force from now on until its Keep has passed. ErrNotFound,
 	// ErrDecided where it was confirmed or has ended, ErrSecond where by is the person who proposed it.
-	ConfirmException(ctx context.Context, id, by string, now time.Time, evidence []byte) error
-	// ListExceptions returns those in force or proposed, and with all the others that are still known, the newest first.
-	ListExceptions(ctx context.Context, now time.Time, all bool) ([]Exception, error)
-	// GetException returns one; ErrNotFound.
-	GetException(ctx context.Context, id string) (Exception, error)
-	// RevokeException ends one before its time; ErrNotFound, ErrDecided if it has ended.
-	RevokeException(ctx context.Context, id, by string, now time.Time, evidence []byte) error
-	// SweepExceptions forgets what has ended, or was proposed and not confirmed, before old.
-	SweepExceptions(ctx context.Context, old time.Time) error
+	Confirm(ctx context.Context, id, by string, now time.Time, evidence []byte) error
 }
 
 // ExceptionOptions are the bounds of Exceptions; a zero member is its default.
@@ -84,10 +74,11 @@ type ExceptionOptions struct {
 	Evidence func(Exception) ([]byte, error)
 }
 
-// Exceptions are the Exceptions of an ExceptionStore. It is safe for concurrent use.
+// Exceptions are the Exceptions of an ExceptionStore. They are safe for concurrent use.
 type Exceptions struct {
-	store ExceptionStore
-	o     ExceptionOptions
+	timed[Exception]
+	confirms ExceptionStore
+	o        ExceptionOptions
 
 	mu   sync.Mutex // held while the store is read
 	list atomic.Pointer[knownExceptions]
@@ -100,14 +91,14 @@ type knownExceptions struct {
 
 // NewExceptions makes Exceptions.
 func NewExceptions(s ExceptionStore, o ExceptionOptions) *Exceptions {
-	usual(&o.remember, Remembered)
-	usual(&o.recheck, time.Second)
-	usual(&o.wait, time.Second)
-	usual(&o.Most, 1000)
+	setDefault(&o.remember, Remembered)
+	setDefault(&o.recheck, time.Second)
+	setDefault(&o.wait, time.Second)
+	setDefault(&o.Most, 1000)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Exceptions{store: s, o: o}
+	return &Exceptions{timed: timed[Exception]{s, o.Most, o.remember, o.Now, o.Evidence}, confirms: s, o: o}
 }
 
 // Bounds of an exception.
@@ -149,17 +140,13 @@ func (es *Exceptions) Grant(ctx context.Context, e Exception, keep time.Duration
 	if err := es.Sweep(ctx); err != nil {
 		return e, err
 	}
-	evidence, err := recordOf(es.o.Evidence, e)
-	if err == nil {
-		err = es.store.AddException(ctx, e, es.o.Most, evidence)
-	}
-	es.Forget()
-	return e, err
+	defer es.Forget()
+	return e, es.add(ctx, e)
 }
 
 // Confirm is the second person's word for an exception that another one has proposed or granted. by names the person.
 func (es *Exceptions) Confirm(ctx context.Context, id, by string) (e Exception, err error) {
-	if e, err = es.store.GetException(ctx, id); err != nil {
+	if e, err = es.store.Get(ctx, id); err != nil {
 		return e, err
 	}
 	now := es.o.Now().UTC()
@@ -168,40 +155,16 @@ func (es *Exceptions) Confirm(ctx context.Context, id, by string) (e Exception, 
 	}
 	evidence, err := recordOf(es.o.Evidence, e)
 	if err == nil {
-		err = es.store.ConfirmException(ctx, id, by, now, evidence)
+		err = es.confirms.Confirm(ctx, id, by, now, evidence)
 	}
 	es.Forget()
 	return e, err
 }
 
-// Sweep forgets what has ended, by itself or by a reviewer, 30 days after.
-func (es *Exceptions) Sweep(ctx context.Context) error {
-	return es.store.SweepExceptions(ctx, es.o.Now().Add(-es.o.remember))
-}
-
 // Revoke ends an Exception. by names the person.
 func (es *Exceptions) Revoke(ctx context.Context, id, by string) error {
-	e, err := es.store.GetException(ctx, id)
-	if err != nil {
-		return err
-	}
-	e.Revoked, e.Revoker = es.o.Now().UTC(), by
-	evidence, err := recordOf(es.o.Evidence, e)
-	if err == nil {
-		err = es.store.RevokeException(ctx, id, by, e.Revoked, evidence)
-	}
-	es.Forget()
-	return err
-}
-
-// Get returns an Exception.
-func (es *Exceptions) Get(ctx context.Context, id string) (Exception, error) {
-	return es.store.GetException(ctx, id)
-}
-
-// List returns the Exceptions in force or proposed, or all that are known, the newest first.
-func (es *Exceptions) List(ctx context.Context, all bool) ([]Exception, error) {
-	return es.store.ListExceptions(ctx, es.o.Now(), all)
+	defer es.Forget()
+	return es.end(ctx, id, by, func(e *Exception, now time.Time) { e.Revoked, e.Revoker = now, by })
 }
 
 // Forget has the next Covers look into the store: another process may have changed it. What is known stays, for a store
@@ -240,7 +203,7 @@ func (es *Exceptions) current(ctx context.Context, now time.Time) []Exception {
 	}
 	within, stop := context.WithTimeout(ctx, es.o.wait)
 	defer stop()
-	list, err := es.store.ListExceptions(within, now, false)
+	list, err := es.store.List(within, now, false)
 	if err != nil && k != nil {
 		list = k.list
 	}

@@ -151,9 +151,9 @@ func (e *DecidedError) Error() string {
 // Is makes it an ErrDecided.
 func (e *DecidedError) Is(target error) bool { return target == ErrDecided }
 
-// SamePerson reports whether two names of reviewers mean one person. Providers and people write a name now in capitals
-// and now not; who is taken for another one could confirm what he has proposed himself. Everything else that could make
-// one name look like two is no label, and signs nobody in.
+// SamePerson reports whether two names of reviewers mean one person. The case of a name varies between providers: a
+// reviewer under a second spelling could confirm what they have proposed themselves. A name with any other ambiguity
+// is not a label, and is refused at the sign-in.
 func SamePerson(a, b string) bool {
 	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
 }
@@ -174,8 +174,8 @@ func (it *Item) Opened(body []byte) bool { return sha256.Sum256(body) == it.Dige
 type Store interface {
 	// AddHeld stores a new item, unless there is no room for it (a FullError).
 	AddHeld(ctx context.Context, it Item, room Room, evidence []byte) error
-	// HeldRoom returns what is taken of each share, that of the whole queue first.
-	HeldRoom(ctx context.Context, now time.Time) ([]Taking, error)
+	// HeldUsage returns what is used of each share, that of the whole queue first.
+	HeldUsage(ctx context.Context, now time.Time) ([]Usage, error)
 	Searcher
 	// GetHeld returns an item with its Body and its Question. Both, and Hidden, end together.
 	GetHeld(ctx context.Context, id string, now time.Time) (Item, error)
@@ -232,24 +232,24 @@ type Queue struct {
 	o     Options
 }
 
-// Remembered is how long what was decided, or has ended, is still listed.
+// Remembered is how long a row is still listed after its decision or its end.
 const Remembered = 30 * 24 * time.Hour
 
 // New makes a Queue.
 func New(s Store, o Options) *Queue {
-	usual(&o.Keep, 24*time.Hour)
-	usual(&o.remember, Remembered)
-	usual(&o.PerServer, 1000)
-	usual(&o.Bytes, 2<<30)
-	usual(&o.maxBody, int(o.Bytes/64))
+	setDefault(&o.Keep, 24*time.Hour)
+	setDefault(&o.remember, Remembered)
+	setDefault(&o.PerServer, 1000)
+	setDefault(&o.Bytes, 2<<30)
+	setDefault(&o.maxBody, int(o.Bytes/64))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	return &Queue{store: s, o: o}
 }
 
-// usual gives a member its default.
-func usual[T int | int64 | time.Duration](member *T, v T) {
+// setDefault sets a member to v where it is not set.
+func setDefault[T int | int64 | time.Duration](member *T, v T) {
 	if *member <= 0 {
 		*member = v
 	}

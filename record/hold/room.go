@@ -9,7 +9,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// A Share is of what the queue has room for, and says who fills it.
+// A Share is a part of the queue that has a bound of its own.
 type Share string
 
 // The shares.
@@ -19,21 +19,21 @@ const (
 	OfPrincipal Share = "principal"
 )
 
-// A Taking is what the items that are held or released take of a share.
-type Taking struct {
+// A Usage is what the items that are held or released use of a share.
+type Usage struct {
 	Of    Share
 	Name  string // of the server or the principal
 	Items int
 	Bytes int64 // of their bodies
 }
 
-// String is a sentence that says so for a share that is full.
-func (t Taking) String() string {
+// String describes a share that is full.
+func (t Usage) String() string {
 	whose := ""
 	if t.Of != OfAll {
 		whose = " for the " + string(t.Of) + " " + finding.Quote(t.Name)
 	}
-	return fmt.Sprintf("the queue is full%s, with %d items of %d bytes: what is to be held next is withheld for good; decide about items, or wait until they expire", whose, t.Items, t.Bytes)
+	return fmt.Sprintf("the queue is full%s, with %d items of %d bytes: further items are withheld for good; decide about items, or wait until they expire", whose, t.Items, t.Bytes)
 }
 
 // A Room bounds the queue. A server has a quarter of the bytes, and a principal that is known a quarter of the places and
@@ -44,8 +44,8 @@ type Room struct {
 	maxBody   int   // bytes of one item; a 64th of all
 }
 
-// of is how many items and bytes a share has.
-func (r Room) of(s Share) (items int, bytes int64) {
+// limitsOf returns how many items and bytes a share has.
+func (r Room) limitsOf(s Share) (items int, bytes int64) {
 	switch s {
 	case OfServer:
 		return r.PerServer, r.Bytes / 4
@@ -55,15 +55,15 @@ func (r Room) of(s Share) (items int, bytes int64) {
 	return int(^uint(0) >> 1), r.Bytes
 }
 
-// Fits reports whether there is room for so much.
-func (r Room) Fits(t Taking) bool {
-	items, bytes := r.of(t.Of)
+// Fits reports whether the usage is within the bounds.
+func (r Room) Fits(t Usage) bool {
+	items, bytes := r.limitsOf(t.Of)
 	return t.Items <= items && t.Bytes <= bytes
 }
 
-// Full reports whether the next item may be refused: no place is left, or no room for the longest item that there may be.
-func (r Room) Full(t Taking) bool {
-	items, bytes := r.of(t.Of)
+// IsFull reports whether the next item may be refused: no place is left, or no room for the longest item.
+func (r Room) IsFull(t Usage) bool {
+	items, bytes := r.limitsOf(t.Of)
 	return t.Items >= items || t.Bytes+int64(r.maxBody) > bytes
 }
 
@@ -83,11 +83,11 @@ func (e *FullError) Error() string {
 // Is makes it an ErrFull.
 func (e *FullError) Is(target error) bool { return target == ErrFull }
 
-// Full returns the shares that are full.
-func (q *Queue) Full(ctx context.Context) (full []Taking, err error) {
-	list, err := q.store.HeldRoom(ctx, q.o.Now())
+// FullShares returns the shares that are full.
+func (q *Queue) FullShares(ctx context.Context) (full []Usage, err error) {
+	list, err := q.store.HeldUsage(ctx, q.o.Now())
 	for _, t := range list {
-		if q.o.Room.Full(t) {
+		if q.o.Room.IsFull(t) {
 			full = append(full, t)
 		}
 	}

@@ -130,9 +130,9 @@ func codes(it *hold.Item) string {
 		}
 	}
 	if more == 0 {
-		return reason(it)
+		return reasonOf(it)
 	}
-	return reason(it) + " +" + strconv.Itoa(more)
+	return reasonOf(it) + " +" + strconv.Itoa(more)
 }
 
 // showFound prints what was found in an item, and what classifiers say of it.

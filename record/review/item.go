@@ -60,8 +60,8 @@ func code(it *hold.Item) string {
 	return frame.Other
 }
 
-// reason is what holds an item, for a person: a rule where nothing was found, else the finding.
-func reason(it *hold.Item) string {
+// reasonOf says for a person why an item is held: a rule where nothing was found, else the finding.
+func reasonOf(it *hold.Item) string {
 	if it.Code == finding.Held && frame.IsLabel(it.Rule) {
 		return it.Rule
 	}
@@ -168,7 +168,7 @@ func Show(dst io.Writer, p terminal.Palette, it *hold.Item, a Asked) error {
 	row("state", string(it.State))
 	row("tool", Source(it))
 	row("principal", it.Principal)
-	if why := reason(it); why != it.Rule {
+	if why := reasonOf(it); why != it.Rule {
 		row("held for", why+" ("+it.Rule+")")
 	} else {
 		row("held for", why)

@@ -49,8 +49,8 @@ func ValidatorName(did string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Lowering begins the name of the number by which a record says what lowers the score of its server. Behind it stands
-// the trust.Kind; the number is the mark of the content.
+// Lowering begins the name of a number in a record that lowers the score of its server. The trust.Kind follows; the
+// number is the mark of the content.
 const Lowering = "trust:"
 
 // Of is what a record says of an origin; false if it is no event.
@@ -83,8 +83,8 @@ func isLowering(n ledger.Number) bool {
 	return is && trust.Kind(kind).Lowers()
 }
 
-// isClean reports whether a record is that of a tool's answer in which nothing was found, or nothing that is more
-// than a note. What was found otherwise is no reason to trust the server less: see [trust.Kind].
+// isClean reports whether a record is that of a tool's answer that has only notes, if it has findings. Other findings
+// do not lower the trust in the server by themselves: see [trust.Kind].
 func isClean(e *ledger.Event) bool {
 	if e.Method != "tools/call" || e.Shape != "result" && e.Shape != "error" || e.Verdict == "withheld" || e.Verdict == "dropped" {
 		return false

@@ -49,7 +49,7 @@ func TestOf(t *testing.T) {
 		"held":                   {ledger.Event{Kind: ledger.ResultHeld, Server: "s", Tool: "t"}, "", trust.Origin{}},
 		"the client's":           {ledger.Event{Kind: ledger.Message, Server: "s", Tool: "t", Method: "tools/call", Shape: "call", Verdict: "dropped", Findings: found(finding.HiddenTag)}, "", trust.Origin{}},
 		"a correction":           {ledger.Event{Kind: ledger.Message, Server: "s", Tool: "t", Method: "tools/call", Shape: "result", Verdict: "withheld", Reason: "not-recorded"}, "", trust.Origin{}},
-		"nobody's":               {ledger.Event{Kind: ledger.Message, Method: "tools/call", Shape: "result", Verdict: "passed"}, "", trust.Origin{}},
+		"without a server":       {ledger.Event{Kind: ledger.Message, Method: "tools/call", Shape: "result", Verdict: "passed"}, "", trust.Origin{}},
 		"released":               {ledger.Event{Kind: ledger.ResultReleased, Server: "s", Tool: "t"}, "", trust.Origin{}},
 		"taken":                  {ledger.Event{Kind: ledger.ResultTaken, Server: "s", Tool: "t", Findings: found(finding.HiddenTag)}, trust.HeldReleased, tool},
 		"denied":                 {ledger.Event{Kind: ledger.ResultDenied, Server: "s", Tool: "t", Rule: "policy:r"}, trust.HeldDenied, tool},

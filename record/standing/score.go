@@ -80,8 +80,8 @@ type row struct {
 	LoweredAt string `json:"lowered_at,omitzero"`
 }
 
-// lowered is what lowered a score last, and when.
-func lowered(s *trust.State, o trust.Origin) (by, when string) {
+// lastLowered says what lowered a score last, and when.
+func lastLowered(s *trust.State, o trust.Origin) (by, when string) {
 	kind, at := s.Lowered(o)
 	if kind == "" {
 		return "", ""
@@ -93,7 +93,7 @@ func lowered(s *trust.State, o trust.Origin) (by, when string) {
 func WriteRows(dst io.Writer, s *trust.State, at time.Time) (n int, err error) {
 	w := bufio.NewWriter(dst)
 	for o, score := range s.All(at.Unix()) {
-		by, when := lowered(s, o)
+		by, when := lastLowered(s, o)
 		if err := terminal.WriteJSON(w, row{o.Server, o.Tool, o.Validator, score.String(), by, when}); err != nil {
 			return n, err
 		}
@@ -116,7 +116,7 @@ func WriteTable(dst io.Writer, s *trust.State, at time.Time) (n int, err error) 
 		case o.Validator != "":
 			name = "validator " + o.Validator
 		}
-		by, when := lowered(s, o)
+		by, when := lastLowered(s, o)
 		if by == "" {
 			by = "-"
 		}

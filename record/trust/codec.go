@@ -29,9 +29,9 @@ func (o Options) Name() string {
 // Snapshot is the State as text: the same State always makes the same bytes.
 //
 //	pellucid-trust 2 <rest> <floor> <half-life in seconds> <servers swept> <validators swept>
-//	server <name> <score> <quantum> <window> <counts in hexadecimal> <lowered by> <since> <tools swept> <marks>
-//	tool <name> <score> <quantum> <window> <counts> <lowered by> <since>
-//	validator <name> <score> <quantum> <window> <counts> <lowered by> <since>
+//	server <name> <score> <quantum> <window> <counts in hexadecimal> <lowered by> <lowered at> <tools swept> <marks>
+//	tool <name> <score> <quantum> <window> <counts> <lowered by> <lowered at>
+//	validator <name> <score> <quantum> <window> <counts> <lowered by> <lowered at>
 //
 // Servers stand in the order of their names, each before its tools; validators
 // come last. Every line ends with a line feed.
@@ -56,7 +56,7 @@ func (s *State) Snapshot() []byte {
 }
 
 func appendRecord(b []byte, what, name string, r *record) []byte {
-	return fmt.Appendf(b, "%s%s %d %d %d %x %d %d", what, name, r.score, r.at, r.window, r.counts[:], r.lowers, r.since)
+	return fmt.Appendf(b, "%s%s %d %d %d %x %d %d", what, name, r.score, r.at, r.window, r.counts[:], r.loweredBy, r.loweredAt)
 }
 
 // Restore returns the State that made a snapshot. Any other bytes, and a snapshot
@@ -102,7 +102,7 @@ func (r *restorer) line(i int, f []string) bool {
 	case f[0] == "server" && (len(f) == 9 || len(f) == 10) && len(r.s.servers.rows) < maxServers:
 		r.current = &server{record: *rec, tools: newTable[*record](maxTools)}
 		r.s.servers.rows[f[1]] = r.current
-		return integer(f[8], &r.current.tools.swept) && (len(f) == 9 || r.marks(f[9]))
+		return integer(f[8], &r.current.tools.swept) && (len(f) == 9 || r.readMarks(f[9]))
 	case f[0] == "tool" && len(f) == 8 && r.current != nil && len(r.current.tools.rows) <= maxTools: // and other
 		r.current.tools.rows[f[1]] = rec
 	case f[0] == "validator" && len(f) == 8 && len(r.s.validators.rows) < maxValidators:
@@ -113,7 +113,7 @@ func (r *restorer) line(i int, f []string) bool {
 	return true
 }
 
-func (r *restorer) marks(list string) bool {
+func (r *restorer) readMarks(list string) bool {
 	for s := range strings.SplitSeq(list, ",") {
 		mark, err := strconv.ParseInt(s, 16, 64)
 		if err != nil || mark == 0 || len(r.current.marks) == maxMarks {
@@ -132,10 +132,10 @@ func (r *restorer) record(rec *record, f []string) bool {
 	if score < int64(r.s.o.Floor) || score > int64(One) || rec.at < 0 || rec.window < 0 || len(f[5]) != 2*len(rec.counts) {
 		return false
 	}
-	if !integer(f[6], &lowers) || !integer(f[7], &rec.since) || lowers < 0 || lowers >= int64(len(effects)) || rec.since < 0 {
+	if !integer(f[6], &lowers) || !integer(f[7], &rec.loweredAt) || lowers < 0 || lowers >= int64(len(effects)) || rec.loweredAt < 0 {
 		return false
 	}
-	rec.score, rec.lowers = Score(score), int(lowers)
+	rec.score, rec.loweredBy = Score(score), int(lowers)
 	for i := range rec.counts {
 		n, err := strconv.ParseUint(f[5][2*i:2*i+2], 16, 8)
 		if err != nil || uint8(n) > effects[i].most {

@@ -42,8 +42,9 @@ type record struct {
 	at     int64 // quantum of Unix time up to which the score has moved towards rest
 	window int64 // that counts are of
 	counts [len(effects)]uint8
-	lowers int   // index in effects of what lowered the score last
-	since  int64 // when that was, in seconds; 0: nothing has
+
+	loweredBy int   // index in effects of what lowered the score last
+	loweredAt int64 // in seconds, where something has lowered it
 }
 
 // A table has room for most records. What is at rest can be forgotten without a
@@ -91,7 +92,7 @@ func (s *State) Apply(e Observation) []Change {
 	}
 	srv := s.server(e)
 	switch {
-	case srv == nil, effects[i].own < 0 && srv.knows(e.Mark):
+	case srv == nil, effects[i].own < 0 && srv.rememberMark(e.Mark):
 		return nil
 	case e.Origin.Tool == "":
 		return s.change(nil, &srv.record, e.Origin, i, effects[i].own, e.Time)
@@ -101,8 +102,8 @@ func (s *State) Apply(e Observation) []Change {
 	return s.change(out, &srv.record, Origin{Server: e.Origin.Server}, i, effects[i].above, e.Time)
 }
 
-// knows reports whether the content of that mark has counted, and remembers it.
-func (s *server) knows(mark int64) bool {
+// rememberMark reports whether the content of that mark has counted before.
+func (s *server) rememberMark(mark int64) (counted bool) {
 	if mark == 0 {
 		return false
 	}
@@ -192,7 +193,7 @@ func (s *State) change(out []Change, r *record, o Origin, kind int, delta int32,
 		r.counts[kind]++
 		r.score = min(max(r.score+Score(delta), s.o.Floor), One)
 		if delta < 0 {
-			r.lowers, r.since = kind, now
+			r.loweredBy, r.loweredAt = kind, now
 		}
 	}
 	return append(out, Change{o, from, r.score})
@@ -237,22 +238,22 @@ func decayed(gap Score, n int64) Score {
 // Score is that of an origin at a time. Of what no event has named it is Rest; of a
 // tool that has no room of its own, that of all such tools of its server.
 func (s *State) Score(o Origin, now int64) Score {
-	if r := s.find(o); r != nil {
+	if r := s.recordOf(o); r != nil {
 		return s.relaxed(r, now)
 	}
 	return s.o.Rest
 }
 
-// Lowered returns what lowered the score of an origin last, and when; "" if nothing has.
+// Lowered returns what lowered the score of an origin last, and when, if anything has.
 func (s *State) Lowered(o Origin) (by Kind, at int64) {
-	if r := s.find(o); r != nil && r.since > 0 {
-		return effects[r.lowers].kind, r.since
+	if r := s.recordOf(o); r != nil && r.loweredAt > 0 {
+		return effects[r.loweredBy].kind, r.loweredAt
 	}
 	return "", 0
 }
 
-// find returns the record of an origin; nil if it has none.
-func (s *State) find(o Origin) *record {
+// recordOf returns the record of an origin, if it has one.
+func (s *State) recordOf(o Origin) *record {
 	if o.Validator != "" {
 		return s.validators.rows[o.Validator]
 	}

@@ -72,15 +72,15 @@ func (o Origin) valid() bool {
 // A Kind is what has happened. The set is closed.
 type Kind string
 
-// The kinds. What lowers a score is one of the first five, or a reviewer's word. What a text is about lowers none: a
+// The kinds. The first five lower a score, and so does the denial of a reviewer. The subject of a text does not: a
 // document may name control tokens, and be full of emoji or of letters that look like others.
 const (
 	HiddenMessage   Kind = "hidden-message"   // invisible characters of a message were decoded to a text
 	ForgedFrame     Kind = "forged-frame"     // a message imitated the frame or the provenance that only Pellucid writes
-	ShapeLie        Kind = "shape-lie"        // a message was withheld since it is not what the protocol or its own schema allows
+	ShapeLie        Kind = "shape-lie"        // a message was withheld since the protocol or its own schema does not allow it
 	HeldChange      Kind = "held-change"      // a server changed what it declares, and the change is held
 	Hijack          Kind = "hijack"           // a counterfactual run: its text took control
-	HeldDenied      Kind = "held-denied"      // a reviewer denied what was held
+	HeldDenied      Kind = "held-denied"      // a reviewer denied a held item
 	HeldReleased    Kind = "held-released"    // a reviewer released it: a false alarm
 	SurfaceApproved Kind = "surface-approved" // a reviewer approved a change
 	Clean           Kind = "clean"            // a result in which nothing was found
@@ -95,7 +95,7 @@ type effect struct {
 	most  uint8
 }
 
-// effects is the one table of what moves a score; the index of a kind is its place in a snapshot.
+// effects says how each kind moves a score; the index of a kind is its place in a snapshot.
 var effects = [...]effect{
 	{HiddenMessage, -60_000, -25_000, 6},
 	{ForgedFrame, -60_000, -25_000, 6},
@@ -131,7 +131,7 @@ type Observation struct {
 	Time   int64 // seconds of Unix time, as it was recorded
 	Kind   Kind
 	Origin Origin
-	// Mark stands for the content by which it happened: of one mark, a server has one event. 0: the content is not known.
+	// Mark stands for the content that caused the event, where it is known: a server has one event of one mark.
 	Mark int64
 	// Proven: what counts against a validator bears its valid signature. Without it
 	// an event of a validator changes nothing, since any author can have written it.

@@ -32,7 +32,7 @@ const (
 	SurfaceChanged  Type = "surface.changed"  // items of a server wait, which a model does not see
 	SurfaceRejected Type = "surface.rejected" // a server was refused as a whole
 	SourceBlocked   Type = "source.blocked"   // all results of a text, tool or server are held
-	QueueFull       Type = "queue.full"       // what is to be held next may find no room: it is withheld, and no reviewer can release it
+	QueueFull       Type = "queue.full"       // the next item may find no room: it is withheld, and no reviewer can release it
 	Test            Type = "test"             // an operator has asked for it
 )
 

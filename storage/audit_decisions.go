@@ -9,8 +9,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/hold"
 )
 
-// Deciding is the rows by which calls, results and items pass or are kept back. Those of held results are for the Audit.
-type Deciding struct {
+// DecisionRows are the rows by which calls, results and items pass or are kept back. Audit compares those of held results.
+type DecisionRows struct {
 	Approvals  []hold.Approval
 	Exceptions []hold.Exception
 	Blocks     []hold.Block
@@ -18,15 +18,15 @@ type Deciding struct {
 	Unread     []string          // rows that cannot be read, by table and id
 }
 
-// Deciding reads the rows as they are now.
-func (l *Ledger) Deciding(ctx context.Context) (d Deciding, err error) {
-	if d.Approvals, err = rowsOf(ctx, l.s, &d, approvals, "call", func(a *hold.Approval) string { return a.ID }); err != nil {
+// DecisionRows reads the rows as they are now.
+func (l *Ledger) DecisionRows(ctx context.Context) (d DecisionRows, err error) {
+	if d.Approvals, err = rowsOf(ctx, l.s, &d, &approvals, "call", func(a *hold.Approval) string { return a.ID }); err != nil {
 		return d, err
 	}
-	if d.Exceptions, err = rowsOf(ctx, l.s, &d, exceptions, "digest", func(e *hold.Exception) string { return e.ID }); err != nil {
+	if d.Exceptions, err = rowsOf(ctx, l.s, &d, &exceptions, "digest", func(e *hold.Exception) string { return e.ID }); err != nil {
 		return d, err
 	}
-	if d.Blocks, err = rowsOf(ctx, l.s, &d, blocks, "text", func(b *hold.Block) string { return b.ID }); err != nil {
+	if d.Blocks, err = rowsOf(ctx, l.s, &d, &blocks, "text", func(b *hold.Block) string { return b.ID }); err != nil {
 		return d, err
 	}
 	d.Pins = map[string][]byte{}
@@ -41,19 +41,19 @@ func (l *Ledger) Deciding(ctx context.Context) (d Deciding, err error) {
 }
 
 // rowsOf reads a table. digest is a column of 32 bytes.
-func rowsOf[T any](ctx context.Context, s *Store, d *Deciding, of timed[T], digest string, id func(*T) string) (out []T, err error) {
-	odd := map[string]bool{}
+func rowsOf[T any](ctx context.Context, s *Store, d *DecisionRows, of *timedTable[T], digest string, id func(*T) string) (out []T, err error) {
+	wrongLength := map[string]bool{}
 	if err := s.query(ctx, func(r *sql.Rows) error {
 		var id string
 		err := r.Scan(&id)
-		odd[id] = true
+		wrongLength[id] = true
 		return err
 	}, `SELECT id FROM `+of.name+`s WHERE length(`+digest+`) <> 32`); err != nil {
 		return nil, s.fail(ctx, "read the rows that decide", err)
 	}
 	err = s.query(ctx, func(r *sql.Rows) error {
 		row, err := of.scan(r)
-		if err != nil || !hold.ValidID(id(&row)) || odd[id(&row)] {
+		if err != nil || !hold.ValidID(id(&row)) || wrongLength[id(&row)] {
 			d.Unread = append(d.Unread, of.name+" "+writerName(id(&row)))
 			return nil
 		}
