@@ -9,11 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+	"iter"
 	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -34,6 +32,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
@@ -61,18 +60,19 @@ func (p consoleParts) options() console.Options {
 	if p.records != nil {
 		o.Ledger, pins = p.store.Ledger(), pins.WithEvidence(p.records.Pin)
 	}
-	o.Journal = func() (time.Time, error) {
-		dir, err := install.Open()
-		if err != nil {
-			return time.Time{}, err
+	o.Journal = func(text string) iter.Seq2[index.Row, error] {
+		return func(yield func(index.Row, error) bool) {
+			dir, err := install.Open()
+			if err != nil {
+				yield(index.Row{}, err)
+				return
+			}
+			for r, err := range audit.Journal(dir, text) {
+				if !yield(r.AsRow(), err) {
+					return
+				}
+			}
 		}
-		info, err := os.Stat(filepath.Join(dir.Path(), "decisions.jsonl"))
-		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
-			return time.Time{}, nil
-		} else if err != nil {
-			return time.Time{}, fmt.Errorf("console: journal of decisions: %w", terminal.WithoutPath(err))
-		}
-		return info.ModTime(), nil
 	}
 	o.Statement = audit.GuardStatement
 	o.Case = p.exportCase

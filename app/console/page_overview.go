@@ -22,7 +22,7 @@ type overviewView struct {
 	Now     Own
 	Waits   []waitView
 	HasLog  bool
-	Journal bool // decisions stand in the journal of this machine, which no list of the console has
+	Journal Path // of this machine, where it has decisions
 	Log     []factView
 }
 
@@ -41,12 +41,14 @@ func (c *Console) overview(q *request) answer {
 	if err := v.waiting(c, q); err != nil {
 		return failed(err)
 	}
-	if c.opt.Journal != nil && q.who.AllServers {
-		last, err := c.opt.Journal()
-		if err != nil {
-			return failed(err)
+	if c.readsJournal(q.who) {
+		for _, err := range c.opt.Journal("") {
+			if err != nil {
+				return failed(err)
+			}
+			v.Journal = pathTo(journalPath)
+			break
 		}
-		v.Journal = !last.IsZero()
 	}
 	if c.opt.Ledger != nil {
 		if err := v.log(q.Context(), c.opt.Ledger, q.now); err != nil {
