@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/console/marked"
+	"github.com/pellucid-mcp/pellucid/boundary/pinview"
 	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -88,6 +89,29 @@ func (v *overviewView) waiting(c *Console, q *request) error {
 		}
 		v.Waits = append(v.Waits, out)
 	}
+	return v.waitingItems(c, q)
+}
+
+// waitingItems counts the tools and other items of servers that clients do not see until a person decides.
+func (v *overviewView) waitingItems(c *Console, q *request) error {
+	if len(c.opt.Pins) == 0 {
+		return nil
+	}
+	pins, err := c.pinsSeen(q)
+	if err != nil {
+		return err
+	}
+	items, servers := 0, 0
+	for i := range pins {
+		if n := pinview.NewRow("", &pins[i]).Pending; n > 0 {
+			items, servers = items+n, servers+1
+		}
+	}
+	out := waitView{N: count(int64(items)), Word: "tools and other items not approved", Note: "No item of a server waits.", To: pathTo("servers")}
+	if servers > 0 {
+		out.Note = "of " + counted(int64(servers), "server")
+	}
+	v.Waits = append(v.Waits, out)
 	return nil
 }
 
