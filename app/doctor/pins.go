@@ -4,12 +4,16 @@ package doctor
 
 import (
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 // pins names the servers with items that no client sees until a person decides.
-func (x *examiner) pins() {
-	places := []install.PinPlaces{{Files: true}}
+func (x *examiner) pins(dir *state.Dir) {
+	var places []install.PinPlaces
+	if dir != nil && dir.Has("pins") {
+		places = append(places, install.PinPlaces{Files: true})
+	}
 	for _, where := range x.stores {
 		places = append(places, install.PinPlaces{Db: install.Database(where)})
 	}
