@@ -22,6 +22,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/explain"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
@@ -62,7 +63,7 @@ func (p consoleParts) options() console.Options {
 		o.Ledger, pins = p.store.Ledger(), pins.WithEvidence(p.records.Pin)
 	}
 	o.Journal = func() (time.Time, error) {
-		dir, err := install.Open()
+		dir, err := local.OpenState()
 		if err != nil {
 			return time.Time{}, err
 		}
@@ -77,7 +78,7 @@ func (p consoleParts) options() console.Options {
 	o.Statement = audit.GuardStatement
 	o.Case = p.exportCase
 	o.Explain = func(ctx context.Context, id string) (*explain.Explanation, error) {
-		dir, err := install.Open()
+		dir, err := local.OpenState()
 		if err != nil {
 			return nil, err
 		}
@@ -94,7 +95,7 @@ func (p consoleParts) options() console.Options {
 
 // exportCase writes the case of a decision, signed where the key of the log is here. What is encrypted stays so.
 func (p consoleParts) exportCase(ctx context.Context, id ledger.ID, w io.Writer) error {
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return err
 	}
@@ -193,7 +194,7 @@ func ServeConsole(ctx context.Context, p ConsolePlan) error {
 	if !loopback.Listener(p.Listen) {
 		return exit.With(exit.Usage, errors.New("console: --listen: want an address of this machine, such as 127.0.0.1:7422; for other machines, pellucid up serves the console with a login (docs/console.md)"))
 	}
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return err
 	}
@@ -202,7 +203,7 @@ func ServeConsole(ctx context.Context, p ConsolePlan) error {
 		return err
 	}
 	defer store.Close()
-	ring, err := install.Ring(dir)
+	ring, err := local.Ring(dir)
 	if err != nil {
 		return err
 	}
@@ -210,7 +211,7 @@ func ServeConsole(ctx context.Context, p ConsolePlan) error {
 	defer opened.Remove()
 	c := &storeConsole{dir: dir, parts: consoleParts{log: p.Log, store: store, sealer: &capture.Sealer{Keys: ring}, flag: p.DB.Flag("")}, signedIn: opened.Remove}
 	if err := c.look(ctx); err != nil {
-		return install.OpenError(err)
+		return local.OpenError(err)
 	}
 	defer func() { c.parts.records.Close() }()
 	var link error

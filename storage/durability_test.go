@@ -123,7 +123,7 @@ func TestLocked(t *testing.T) {
 			}
 		}
 		r, began := record("a", "Locked."), time.Now()
-		if _, err := s.Put(ctx, []ground.Record{r}, nil); !errors.Is(err, ground.ErrBusy) {
+		if _, err := s.Put(ctx, []ground.Record{r}, nil); !errors.Is(err, ErrBusy) {
 			t.Errorf("Put while locked: %v", err)
 		}
 		if d := time.Since(began); d > 20*time.Second {
@@ -166,7 +166,7 @@ func TestNewerSchema(t *testing.T) {
 				t.Fatal(err)
 			}
 			s, err := storage.Open(ctx, where, storage.Options{})
-			if (err == nil) != step.readable || err != nil && !errors.Is(err, ground.ErrNewerSchema) {
+			if (err == nil) != step.readable || err != nil && !errors.Is(err, ErrNewerSchema) {
 				t.Errorf("%s: %v", step.name, err)
 			}
 			seen, err := storage.Inspect(ctx, where)
@@ -268,7 +268,7 @@ func TestFull(t *testing.T) {
 	s.LimitPages(t, 80)
 	big := record("a", "Big.")
 	big.Original = make([]byte, 1<<20)
-	if _, err := s.Put(ctx, []ground.Record{big}, nil); !errors.Is(err, ground.ErrFull) {
+	if _, err := s.Put(ctx, []ground.Record{big}, nil); !errors.Is(err, ErrFull) {
 		t.Fatalf("Put into a full store: %v", err)
 	}
 	if _, err := s.ByHash(ctx, big.Hash); !errors.Is(err, ground.ErrNotFound) {
@@ -293,7 +293,7 @@ func TestGone(t *testing.T) {
 	_, put := s.Put(ctx, []ground.Record{record("a", "Gone.")}, nil)
 	_, find := s.Search(ctx, ground.Query{Text: "here"})
 	for what, err := range map[string]error{"Put": put, "Search": find} {
-		if !errors.Is(err, ground.ErrUnavailable) || strings.Contains(err.Error(), name) {
+		if !errors.Is(err, ErrUnavailable) || strings.Contains(err.Error(), name) {
 			t.Errorf("%s with the database gone: %v", what, err)
 		}
 	}

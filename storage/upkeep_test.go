@@ -41,7 +41,7 @@ func TestInspect(t *testing.T) {
 	if err := os.WriteFile(junk, []byte("this is no database, however one looks at it"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := storage.Inspect(ctx, junk); !errors.Is(err, ground.ErrUnavailable) {
+	if _, err := storage.Inspect(ctx, junk); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("of junk: %v", err)
 	}
 	if _, err := storage.Inspect(ctx, "postgres://u:s3cret@127.0.0.1:1/none?connect_timeout=1"); err == nil || err.Error() != "store: inspect: the database cannot be reached: connection refused" {

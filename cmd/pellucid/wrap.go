@@ -15,9 +15,11 @@ import (
 	"syscall"
 
 	"github.com/pellucid-mcp/pellucid/app"
+	"github.com/pellucid-mcp/pellucid/app/commandline"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/logs"
 	"github.com/pellucid-mcp/pellucid/platform/resident"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -82,7 +84,7 @@ func (c *wrapCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	log := app.NewLog(e.Stderr, r.Telemetry.LogJSON, r.Telemetry.LogLevel)
+	log := logs.New(e.Stderr, r.Telemetry.LogJSON, r.Telemetry.LogLevel)
 	c.warn(e, r, log)
 	for _, said := range c.FormerFlags {
 		log.Warn("a flag of an earlier release still works; pellucid protect rewrites the entries of your clients", "flag", said)
@@ -101,7 +103,7 @@ func (c *wrapCmd) Run(e *env) error {
 	defer stop()
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a client that reads no more is an error of Write: what is open is closed
 	resident.DropStartup()                                  // a relay is one of many, and stays
-	sayForClient(e, "wrap")
+	commandline.SayForClient(e.Stdin, e.Stderr, "pellucid wrap")
 	return w.Run(ctx, wire.NewLines(e.Stdin, e.Stdout, wire.LinesOptions{}))
 }
 
