@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/grounding/store"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
@@ -172,7 +173,7 @@ func FuzzSearch(f *testing.F) {
 		if _, err := s.Search(ctx, ground.Query{Text: q, Topic: q[:len(q)/2]}); err != nil {
 			t.Fatal(err)
 		}
-		for _, w := range storage.Words(q) {
+		for _, w := range store.Words(q) {
 			if w == "" || len(w) > 128 || strings.ContainsAny(w, "_\"'\\ \x00") || strings.ToValidUTF8(w, "") != w {
 				t.Errorf("word %+q", w)
 			}
@@ -188,7 +189,7 @@ func TestWordsASCII(t *testing.T) {
 		if strings.ContainsFunc(s, func(r rune) bool { return r >= 0x80 }) {
 			continue
 		}
-		if diff := cmp.Diff(storage.Words(s+" \u2014"), storage.Words(s), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(store.Words(s+" \u2014"), store.Words(s), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%.40q: %s", s, diff)
 		}
 	}
@@ -205,7 +206,7 @@ func TestWords(t *testing.T) {
 		"a\u6771b":                             {"a", "\u6771", "b"},
 		"\u0939\u093f\u0928\u094d\u0926\u0940": {"\u0939\u093f\u0928\u0926\u0940"},
 	} {
-		if diff := cmp.Diff(want, storage.Words(in), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(want, store.Words(in), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%+q: %s", in, diff)
 		}
 	}

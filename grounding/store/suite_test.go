@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -20,22 +19,12 @@ import (
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/consensus"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/grounding/store"
+	"github.com/pellucid-mcp/pellucid/platform/pgtest"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 func TestMain(m *testing.M) {
-	if keys := os.Getenv("PELLUCID_STORE_KEYS"); keys != "" {
-		n, _ := strconv.Atoi(os.Getenv("PELLUCID_STORE_RECORDS"))
-		if err := recordForever(nil, os.Getenv("PELLUCID_STORE_CHILD"), keys, n); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	if url := os.Getenv("PELLUCID_STORE_HOOK"); url != "" {
-		fmt.Fprintln(os.Stderr, holdAndDie(os.Getenv("PELLUCID_STORE_CHILD"), url))
-		os.Exit(1)
-	}
 	if where := os.Getenv("PELLUCID_STORE_CHILD"); where != "" {
 		importForever(where)
 		return
@@ -52,6 +41,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// server starts once a test wants Postgres.
+var server pgtest.Server
+
 var ctx = context.Background()
 
 // engines runs f with the place of an empty store on each engine.
@@ -60,14 +52,26 @@ func engines(t *testing.T, f func(t *testing.T, where string)) {
 	t.Run("postgres", func(t *testing.T) { f(t, server.Database(t)) })
 }
 
-func open(t testing.TB, where string, o storage.Options) *storage.Store {
+func open(t testing.TB, where string, o storage.Options) *store.Store {
 	t.Helper()
-	s, err := storage.Open(ctx, where, o)
+	s, err := openStore(where, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
 	return s
+}
+
+func openStore(where string, o storage.Options) (*store.Store, error) {
+	s, err := storage.Open(ctx, where, o)
+	if err != nil {
+		return nil, err
+	}
+	a, err := store.New(ctx, s)
+	if err != nil {
+		s.Close()
+	}
+	return a, err
 }
 
 func hash(format string, args ...any) attest.Hash {
@@ -88,7 +92,7 @@ func record(validator, claim string) ground.Record {
 	}
 }
 
-func put(t testing.TB, s *storage.Store, batch ...ground.Record) []ground.PutResult {
+func put(t testing.TB, s *store.Store, batch ...ground.Record) []ground.PutResult {
 	t.Helper()
 	out, err := s.Put(ctx, batch, nil)
 	if err != nil {
@@ -97,7 +101,7 @@ func put(t testing.TB, s *storage.Store, batch ...ground.Record) []ground.PutRes
 	return out
 }
 
-func status(t *testing.T, s *storage.Store, r ground.Record) consensus.Status {
+func status(t *testing.T, s *store.Store, r ground.Record) consensus.Status {
 	t.Helper()
 	st, err := s.ByHash(ctx, r.Hash)
 	if err != nil {
@@ -106,7 +110,7 @@ func status(t *testing.T, s *storage.Store, r ground.Record) consensus.Status {
 	return st.Status
 }
 
-func search(t *testing.T, s *storage.Store, q ground.Query) []string {
+func search(t *testing.T, s *store.Store, q ground.Query) []string {
 	t.Helper()
 	hits, err := s.Search(ctx, q)
 	if err != nil {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package storage_test
+package store_test
 
 import (
 	"bufio"
@@ -24,6 +24,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/grounding/store"
 	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/href"
 )
@@ -133,7 +134,7 @@ func child(b *testing.B, what, where, feed string) (f figures) {
 
 // benchmarking is that process.
 func benchmarking(what string) error {
-	s, err := storage.Open(ctx, os.Getenv(benchEnv+"_WHERE"), storage.Options{Wait: time.Minute})
+	s, err := openStore(os.Getenv(benchEnv+"_WHERE"), storage.Options{Wait: time.Minute})
 	if err != nil {
 		return err
 	}
@@ -201,7 +202,7 @@ func importFeed(a *ground.Adapter, feed string) error {
 
 // serve times searching with fetching the attestations of what is found, and whole
 // answers.
-func serve(s *storage.Store, a *ground.Adapter, f *figures) error {
+func serve(s *store.Store, a *ground.Adapter, f *figures) error {
 	search := func(text, topic string) error {
 		hits, err := s.Search(ctx, ground.Query{Limit: 5, Text: text, Topic: topic})
 		if err != nil {
