@@ -19,7 +19,6 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/local"
-	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/demonstration"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
@@ -40,14 +39,14 @@ func stateDir(t *testing.T) *state.Dir {
 	return dir
 }
 
-// groundPlan is one that is served from a store of the test's own.
-func groundPlan(t *testing.T, dir *state.Dir) GroundPlan {
+// testPlan is one that is served from a store of the test's own.
+func testPlan(t *testing.T, dir *state.Dir) Plan {
 	t.Helper()
 	ring, err := local.Ring(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return GroundPlan{Rules: &rules.Ground{}, DB: filepath.Join(t.TempDir(), "g.db"), Absent: MakeStore, Ring: ring,
+	return Plan{DB: filepath.Join(t.TempDir(), "g.db"), Absent: MakeStore, Ring: ring,
 		Log: slog.New(slog.DiscardHandler), Notice: io.Discard}
 }
 
@@ -57,31 +56,6 @@ func codeOf(err error) int {
 		return coded.Code
 	}
 	return 0
-}
-
-// TestPlanGround: whose store a gateway's adapter has, and whether it may be a demonstration.
-func TestPlanGround(t *testing.T) {
-	inFile := &rules.Ground{Store: rules.Store{Path: "/file.db"}}
-	for _, c := range []struct {
-		name          string
-		rules         rules.Rules
-		flag, fromEnv string
-		db            string
-		absent        Absent
-	}{
-		{"nothing is said", rules.Rules{}, "", "", "", ShowDemo},
-		{"a flag", rules.Rules{}, "flag.db", "", "flag.db", ShowDemo},
-		{"the environment", rules.Rules{}, "env.db", "env.db", "env.db", ShowDemo},
-		{"the file", rules.Rules{Ground: inFile}, "", "", "/file.db", MakeStore},
-		{"the file before the environment", rules.Rules{Ground: inFile}, "env.db", "env.db", "/file.db", MakeStore},
-		{"the flag before the file", rules.Rules{Ground: inFile}, "flag.db", "env.db", "flag.db", MakeStore},
-		{"clients with tokens", rules.Rules{Auth: rules.Auth{Tokens: auth.Any()}}, "", "", "", MakeStore},
-	} {
-		p := planGround(&c.rules, c.flag, c.fromEnv)
-		if p.DB != c.db || p.Absent != c.absent || p.Rules == nil {
-			t.Errorf("%s: %q, %d; want %q, %d", c.name, p.DB, p.Absent, c.db, c.absent)
-		}
-	}
 }
 
 // TestGroundStoreAbsent: what is done where there is no store.
@@ -94,9 +68,9 @@ func TestGroundStoreAbsent(t *testing.T) {
 		says   string // of the error
 		demo   bool
 	}{
-		{"", refuseAbsent, "ground: there is no store yet: pellucid ground import makes one", false},
-		{named, refuseAbsent, "ground: there is no store yet: pellucid ground import makes one", false},
-		{named, ShowDemo, "ground: there is no store yet: pellucid ground import makes one", false},
+		{"", refuseAbsent, "ground: there is no store yet: pellucid-ground import makes one", false},
+		{named, refuseAbsent, "ground: there is no store yet: pellucid-ground import makes one", false},
+		{named, ShowDemo, "ground: there is no store yet: pellucid-ground import makes one", false},
 		{"mysql://x", MakeStore, "store: --db: want a postgres:// URL, or the path of an SQLite file", false},
 		{"", ShowDemo, "", true},
 		{named, MakeStore, "", false},
@@ -130,9 +104,9 @@ func TestGroundQuery(t *testing.T) {
 	dir := stateDir(t)
 	for _, demo := range []bool{true, false} {
 		var notice bytes.Buffer
-		p := GroundPlan{Rules: &rules.Ground{}, Notice: &notice}
+		p := Plan{Notice: &notice}
 		if !demo {
-			im, err := openGroundImport(t.Context(), dir, GroundPlan{Rules: p.Rules}, func(err error) { t.Error(err) })
+			im, err := openImport(t.Context(), dir, Plan{}, func(err error) { t.Error(err) })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -141,7 +115,7 @@ func TestGroundQuery(t *testing.T) {
 			}
 			im.Close()
 		}
-		g, err := openGroundQuery(t.Context(), dir, p)
+		g, err := openQuery(t.Context(), dir, p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,8 +134,8 @@ func TestGroundQuery(t *testing.T) {
 // duplicate is not.
 func TestGroundImportRefusals(t *testing.T) {
 	dir := stateDir(t)
-	p := GroundPlan{Rules: &rules.Ground{}}
-	g, err := openGroundImport(t.Context(), dir, p, func(err error) { t.Error(err) })
+	p := Plan{}
+	g, err := openImport(t.Context(), dir, p, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +154,7 @@ func TestGroundImportRefusals(t *testing.T) {
 // its context.
 func TestGroundServes(t *testing.T) {
 	dir := stateDir(t)
-	g, err := OpenGround(t.Context(), dir, groundPlan(t, dir))
+	g, err := Open(t.Context(), dir, testPlan(t, dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +163,7 @@ func TestGroundServes(t *testing.T) {
 	defer stop()
 	said, done := make(chan string, 1), make(chan error, 1)
 	go func() {
-		done <- g.ListenAndServe(ctx, GroundServing{Addr: "127.0.0.1:0"}, writerFunc(func(b []byte) {
+		done <- g.ListenAndServe(ctx, Serving{Addr: "127.0.0.1:0"}, writerFunc(func(b []byte) {
 			select {
 			case said <- string(b):
 			default:
@@ -233,13 +207,13 @@ func (f writerFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }
 // TestGroundAnnounce: what a person is told follows from who may do what.
 func TestGroundAnnounce(t *testing.T) {
 	for _, c := range []struct {
-		serving  GroundServing
+		serving  Serving
 		has, not string
 	}{
-		{GroundServing{}, "--tool-arg query=", "Authorization"},
-		{GroundServing{}, "pellucid ground import FILE", "$TOKEN"},
-		{GroundServing{Auth: auth.Any()}, "--data-binary @attestations.jsonl http://h:1/ground/attestations", "ground import"},
-		{GroundServing{Auth: auth.Any(), Closed: true}, "scope ground:query", "--tool-arg"},
+		{Serving{}, "--tool-arg query=", "Authorization"},
+		{Serving{}, "pellucid-ground import FILE", "$TOKEN"},
+		{Serving{Auth: auth.Any()}, "--data-binary @attestations.jsonl http://h:1/ground/attestations", "pellucid-ground import"},
+		{Serving{Auth: auth.Any(), Closed: true}, "scope ground:query", "--tool-arg"},
 	} {
 		var b strings.Builder
 		c.serving.announce(&b, "h:1")
@@ -252,7 +226,7 @@ func TestGroundAnnounce(t *testing.T) {
 // TestGroundStdio: a client that goes ends it, and so does a context, without an error.
 func TestGroundStdio(t *testing.T) {
 	dir := stateDir(t)
-	g, err := OpenGround(t.Context(), dir, groundPlan(t, dir))
+	g, err := Open(t.Context(), dir, testPlan(t, dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +247,7 @@ func TestGroundStdio(t *testing.T) {
 }
 
 // TestGroundTokens: who is known by which token, and what is wrong with a token.
-func TestGroundTokens(t *testing.T) {
+func TestTokens(t *testing.T) {
 	const lab, all = "c1e7a90b3f5d4826a1907be2d4c86f35", "e7a90b3f5d4826a1907be2d4c86f35c1"
 	secret := func(ref string) (string, error) {
 		if s := map[string]string{"env:LAB": lab, "env:ALL": all, "env:SHORT": "x"}[ref]; s != "" {
@@ -298,7 +272,7 @@ func TestGroundTokens(t *testing.T) {
 		{"", "env:NONE", false, false, "ground: --token: no such variable"},
 		{"", "env:SHORT", false, false, "ground: --token: "},
 	} {
-		who, err := GroundTokens(c.file, c.ref, secret)
+		who, err := Tokens(c.file, c.ref, secret)
 		if c.says != "" {
 			if err == nil || !strings.HasPrefix(err.Error(), c.says) || codeOf(err) != exit.Config {
 				t.Errorf("%q, %q: %v", c.file, c.ref, err)
@@ -326,12 +300,12 @@ func TestGroundTokens(t *testing.T) {
 // and to a running adapter; a stranger does not.
 func TestGroundEvent(t *testing.T) {
 	dir := stateDir(t)
-	p := groundPlan(t, dir)
-	e := GroundCascade{Kind: ground.Retract, Target: "https://example.org/report", DB: p.DB}
-	if _, err := e.Send(t.Context(), dir); fmt.Sprint(err) != "ground: there is no store yet: pellucid ground import makes one" {
+	p := testPlan(t, dir)
+	e := Cascade{Kind: ground.Retract, Target: "https://example.org/report", DB: p.DB}
+	if _, err := e.Send(t.Context(), dir); fmt.Sprint(err) != "ground: there is no store yet: pellucid-ground import makes one" {
 		t.Errorf("without a store: %v", err)
 	}
-	g, err := OpenGround(t.Context(), dir, p)
+	g, err := Open(t.Context(), dir, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -352,7 +326,7 @@ func TestGroundEvent(t *testing.T) {
 	}
 	e.Key, e.Kind, e.At = "", ground.Reverse, time.Now().Add(time.Second)
 	const token = "c1e7a90b3f5d4826a1907be2d4c86f35"
-	who, err := GroundTokens("", "env:T", func(string) (string, error) { return token, nil })
+	who, err := Tokens("", "env:T", func(string) (string, error) { return token, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,15 +336,15 @@ func TestGroundEvent(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		edit func(*GroundCascade)
+		edit func(*Cascade)
 		code int
 		says string
 	}{
-		{"a target that is neither a hash nor an id", func(e *GroundCascade) { e.Target = "x\u202e" }, exit.Usage, `ground: "x\u202e" is neither`},
-		{"no key file", func(e *GroundCascade) { e.Key = stranger + ".none" }, 0, "ground: "},
-		{"no URL", func(e *GroundCascade) { e.URL = "http://a b/" }, exit.Usage, `ground: --url is not one: "http://a b/"`},
-		{"no token", func(e *GroundCascade) { e.Token = func() (string, error) { return "", errors.New("none") } }, 0, "none"},
-		{"nothing there", func(e *GroundCascade) { e.URL = "http://127.0.0.1:1/" }, exit.Unreachable, "ground: post: "},
+		{"a target that is neither a hash nor an id", func(e *Cascade) { e.Target = "x\u202e" }, exit.Usage, `ground: "x\u202e" is neither`},
+		{"no key file", func(e *Cascade) { e.Key = stranger + ".none" }, 0, "ground: "},
+		{"no URL", func(e *Cascade) { e.URL = "http://a b/" }, exit.Usage, `ground: --url is not one: "http://a b/"`},
+		{"no token", func(e *Cascade) { e.Token = func() (string, error) { return "", errors.New("none") } }, 0, "none"},
+		{"nothing there", func(e *Cascade) { e.URL = "http://127.0.0.1:1/" }, exit.Unreachable, "ground: post: "},
 	} {
 		bad := e
 		c.edit(&bad)

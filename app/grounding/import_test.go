@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
-	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/grounding/demonstration"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
 )
@@ -22,9 +21,9 @@ import (
 // noBar shows nothing.
 func noBar(int64, func() string) (func(int64), func()) { return func(int64) {}, func() {} }
 
-// TestImportGround: what an import says and ends with, and that its entries come out again
+// TestRunImport: what an import says and ends with, and that its entries come out again
 // as they went in.
-func TestImportGround(t *testing.T) {
+func TestRunImport(t *testing.T) {
 	dir := stateDir(t)
 	db := filepath.Join(t.TempDir(), "g.db")
 	all := demonstration.Attestations()
@@ -58,8 +57,8 @@ func TestImportGround(t *testing.T) {
 		{"interrupted", stopped, interrupting(stop), noBar, exit.Failed, "Interrupted: "},
 	} {
 		var out, notice bytes.Buffer
-		err := ImportGround(c.ctx, dir, GroundPlan{Rules: &rules.Ground{}, DB: db, Notice: &notice},
-			GroundImport{In: c.in, Out: &out, Bar: c.bar})
+		err := RunImport(c.ctx, dir, Plan{DB: db, Notice: &notice},
+			Import{In: c.in, Out: &out, Bar: c.bar})
 		if codeOf(err) != c.code || (err == nil) != (c.code == 0) || err != nil && err.Error() != "" {
 			t.Errorf("%s: %d, %v", c.name, codeOf(err), err)
 		}
@@ -71,7 +70,7 @@ func TestImportGround(t *testing.T) {
 		t.Errorf("the bar went to %d of %d, %v", last, of, err)
 	}
 	var out bytes.Buffer
-	if err := ExportGround(t.Context(), dir, db, 1, 2, &out); err != nil {
+	if err := Export(t.Context(), dir, db, 1, 2, &out); err != nil {
 		t.Fatal(err)
 	}
 	for i, line := range bytes.Split(bytes.TrimSuffix(out.Bytes(), []byte("\n")), []byte("\n")) {
@@ -84,7 +83,7 @@ func TestImportGround(t *testing.T) {
 		t.Errorf("%d lines", n)
 	}
 	full := errors.New("no space left")
-	if err := ExportGround(t.Context(), dir, db, 0, 0, failingWriter{full}); !errors.Is(err, full) || codeOf(err) != 0 {
+	if err := Export(t.Context(), dir, db, 0, 0, failingWriter{full}); !errors.Is(err, full) || codeOf(err) != 0 {
 		t.Errorf("an output that takes no more: %v", err)
 	}
 }
@@ -98,10 +97,10 @@ type interrupting func()
 
 func (f interrupting) Read([]byte) (int, error) { f(); return 0, io.EOF }
 
-// TestQueryGround: a question that cannot be answered ends with a code of its own.
-func TestQueryGround(t *testing.T) {
+// TestQuery: a question that cannot be answered ends with a code of its own.
+func TestQuery(t *testing.T) {
 	dir := stateDir(t)
-	p := GroundPlan{Rules: &rules.Ground{}, Notice: io.Discard}
+	p := Plan{Notice: io.Discard}
 	for _, c := range []struct {
 		name string
 		r    ground.Request
@@ -113,7 +112,7 @@ func TestQueryGround(t *testing.T) {
 		{"no such domain", ground.Request{Query: "sea level", Domain: "no-such"}, exit.Usage},
 		{"a profile that is none", ground.Request{Query: "sea level", Document: []byte("{")}, exit.Config},
 	} {
-		answer, err := QueryGround(t.Context(), dir, p, c.r)
+		answer, err := Query(t.Context(), dir, p, c.r)
 		if codeOf(err) != c.code || (err == nil) != (c.code == 0) || (answer == nil) != (c.code != 0) {
 			t.Errorf("%s: %s, %d, %v", c.name, answer, codeOf(err), err)
 		}

@@ -3,8 +3,12 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
+	"io"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -20,8 +24,7 @@ func TestImportStops(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals")
 	}
-	cmd, _ := wrapped(t)
-	cmd.Args = []string{cmd.Args[0], "ground", "import", "--db", filepath.Join(t.TempDir(), "ground.db"), "-"}
+	cmd := program(t, "import", "--db", filepath.Join(t.TempDir(), "ground.db"), "-")
 	in, _, stderr := start(t, cmd)
 	body := demonstration.Attestations()[0]
 	if _, err := in.Write(bytes.Repeat(append(body, '\n'), 1<<20/len(body))); err != nil { // more than a pipe holds: it reads
@@ -41,8 +44,7 @@ func TestServeSignal(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals")
 	}
-	cmd, _ := wrapped(t)
-	cmd.Args = []string{cmd.Args[0], "ground", "serve", "--stdio"}
+	cmd := program(t, "serve", "--stdio")
 	temp := t.TempDir()
 	cmd.Env = append(cmd.Env, "TMPDIR="+temp)
 	in, out, stderr := start(t, cmd)
@@ -63,4 +65,32 @@ func TestServeSignal(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(temp, "*")); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
+}
+
+// program is pellucid-ground with a state directory of the test's own.
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), "PELLUCID_STATE="+filepath.Join(t.TempDir(), "state"), "HOME="+t.TempDir(), asProgram+"=1")
+	return cmd
+}
+
+// start starts a program whose input and output the test has.
+func start(t *testing.T, cmd *exec.Cmd) (io.WriteCloser, *bufio.Reader, *bytes.Buffer) {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr := new(bytes.Buffer)
+	cmd.Stderr = stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return in, bufio.NewReader(out), stderr
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -31,7 +32,7 @@ func init() {
 	if os.Getenv(roleVariable) != "describing" {
 		return
 	}
-	text, err := unquote(os.Getenv(describeVariable))
+	text, err := strconv.Unquote(`"` + os.Getenv(describeVariable) + `"`)
 	if err != nil {
 		os.Exit(1)
 	}
