@@ -419,7 +419,7 @@ func TestFormerGround(t *testing.T) {
 		{"faithful", "/ground/mcp", http.StatusGone, ""},
 	} {
 		g := apptest.Start(t, fmt.Sprintf(server, self, c.profile), nil)
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.URL+c.path, strings.NewReader("{}"))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.Base+c.path, strings.NewReader("{}"))
 		if err != nil {
 			t.Fatal(err)
 		}
