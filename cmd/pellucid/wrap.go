@@ -38,7 +38,7 @@ type wrapCmd struct {
 	Transport string   `enum:",auto,http,sse" default:"" placeholder:"WORD" help:"@servers.transport"`
 	Timeout   string   `placeholder:"TIME" help:"@defaults.timeout Default: 10m."`
 	Config    string   `short:"c" placeholder:"FILE" help:"Configuration (default: pellucid.yaml in your configuration folder, if it exists). A flag goes before it."`
-	Profile   string   `enum:",faithful,mcp" default:"" placeholder:"NAME" help:"@defaults.profile"`
+	Profile   string   `enum:",faithful,mcp,veritas-0.1" default:"" placeholder:"NAME" help:"@defaults.profile"`
 	Frame     string   `enum:",fence,meta,llm" default:"" placeholder:"KIND" help:"@defaults.frame"`
 	Policy    string   `placeholder:"PRESET|FILE" help:"Apply a policy to calls and results: observe, standard, strict, or a configuration file, of which only the policy is read (docs/spec/policy.md)."`
 	Evidence  string   `enum:",off,best-effort,required" default:"" placeholder:"MODE" help:"@evidence.mode Default: off, unless the configuration has evidence."`
