@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package install is what one machine, or one team of replicas, keeps of the boundary: the store, the records and the pins.
 package install
 
 import (
