@@ -259,7 +259,7 @@ func (b *Gateway) apply(r *rules.Rules) error {
 	var deviations []string
 	if kept := r.KeepsTokens(); kept != nil {
 		deviations = append(deviations, "control_tokens:keep")
-		b.log.Warn("control tokens are kept in what servers send: a model that reads its own in them takes them for the ends of messages", "servers", kept, "set_by", "control_tokens: keep")
+		b.log.Warn("control tokens are kept in what servers send: a model that reads its own in them takes them for the ends of messages", "servers", kept, "set_by", "control_tokens: keep, or profile: veritas-0.1")
 	}
 	if b.records != nil {
 		b.records.Loaded(r.Version(), r.Effective(), b.scored, deviations)
