@@ -37,6 +37,9 @@ func (x *examiner) state() *state.Dir {
 	default:
 		x.report.add("state", OK, "%s", dir.Path())
 	}
+	if former := state.Former(); former != "" {
+		x.report.add("state", Warning, "%s is of an earlier release, and no longer read: end your clients and move what is in it to %s", former, dir.Path())
+	}
 	given := os.Getenv(install.KeyVar) != ""
 	if _, err := os.Stat(filepath.Join(dir.Path(), "install.key")); !given && errors.Is(err, fs.ErrNotExist) {
 		x.report.add("key", OK, "none yet: it is made on first use")
