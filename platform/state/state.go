@@ -18,6 +18,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/pellucid-mcp/pellucid/platform/privacy"
 )
 
 // ErrUnsafe is wrapped where another user could read or change what must be
@@ -44,8 +46,14 @@ func OpenAt(path string) (*Dir, error) {
 		}
 		return nil, fmt.Errorf("state: cannot %s directory %+q: %w: PELLUCID_STATE may name another one", what, path, err)
 	}
+	_, missing := os.Stat(path)
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return fail("make", err)
+	}
+	if errors.Is(missing, fs.ErrNotExist) {
+		if err := privacy.Restrict(path); err != nil {
+			return fail("make", err)
+		}
 	}
 	d, err := os.Open(path) // another user's is there, but not for us
 	if err != nil {
