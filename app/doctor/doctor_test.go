@@ -3,6 +3,7 @@
 package doctor
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -21,6 +22,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/platform/privacy"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
@@ -29,10 +31,12 @@ import (
 func machine(t *testing.T) (home, state string) {
 	t.Helper()
 	home, state = t.TempDir(), t.TempDir()
-	if err := os.Chmod(state, 0o700); err != nil {
+	if err := errors.Join(os.Chmod(state, 0o700), privacy.Restrict(state)); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("HOME", home)
+	for name, value := range map[string]string{"HOME": home, "USERPROFILE": home, "APPDATA": filepath.Join(home, ".config"), "LOCALAPPDATA": filepath.Join(home, "local")} {
+		t.Setenv(name, value)
+	}
 	t.Setenv("PELLUCID_STATE", state)
 	t.Setenv(install.KeyVar, "")
 	t.Chdir(t.TempDir())
