@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,9 +36,8 @@ func machine(t *testing.T) (home, state string) {
 	if err := errors.Join(os.Chmod(state, 0o700), privacy.Restrict(state)); err != nil {
 		t.Fatal(err)
 	}
-	for name, value := range map[string]string{"HOME": home, "USERPROFILE": home, "APPDATA": filepath.Join(home, ".config"), "LOCALAPPDATA": filepath.Join(home, "local")} {
-		t.Setenv(name, value)
-	}
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
 	t.Setenv("PELLUCID_STATE", state)
 	t.Setenv(local.KeyVar, "")
 	t.Chdir(t.TempDir())
@@ -271,13 +271,17 @@ func TestOtherClients(t *testing.T) {
 	kiro := write(t, filepath.Join(home, ".kiro", "settings", "mcp.json"), "{}")
 	warp := filepath.Dir(write(t, filepath.Join(home, ".warp", "x"), ""))
 	codex := write(t, filepath.Join(home, ".codex", "config.toml"), "[mcp_servers.a]\ncommand = 'srv'\n")
-	goose := write(t, filepath.Join(home, ".config", "goose", "config.yaml"), "extensions: {\n")
+	settings := ".config"
+	if runtime.GOOS == "windows" {
+		settings = `AppData\Roaming`
+	}
+	goose := write(t, filepath.Join(home, settings, "goose", "config.yaml"), "extensions: {\n")
 	text, r, _ := examine(t, Options{Config: config})
 	holds(t, "others", text, r, true,
 		"warning  clients    Kiro is on this machine ("+kiro+"), and protect does not change it: name its file: pellucid protect --file "+terminal.ShellWord(kiro)+"\n",
 		"warning  clients    Warp is on this machine ("+warp+"), and protect does not change it: it keeps its servers in its own settings: ",
 		"warning  codex      0 of 1 server behind the boundary: "+codex+": run pellucid protect\n",
-		"warning  goose      protect: \""+goose+"\": not a configuration that can be edited safely: it is not valid YAML: line 1\n")
+		"warning  goose      protect: "+strconv.Quote(goose)+": not a configuration that can be edited safely: it is not valid YAML: line 1\n")
 }
 
 // TestSampling: servers that asked for it in the journal and were refused, escaped.
