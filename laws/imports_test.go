@@ -140,7 +140,8 @@ boundary/rules:                text/finding text/scrub text/href text/frame text
 boundary/classifiers:          text/finding text/scrub text/strictjson model/llm boundary/policy boundary/gateway boundary/classify boundary/classify/deep boundary/classify/judge boundary/classify/local boundary/classify/onnx boundary/rules
 boundary/reviewer:             model/llm boundary/rules boundary/surface
 boundary/plug:                 text/finding text/frame text/scrub text/strictjson platform/intake boundary/gateway github.com/go-json-experiment/json
-boundary/hook:                 text/frame text/strictjson boundary/gateway
+boundary/hook/socket:          platform/state
+boundary/hook:                 text/frame text/strictjson boundary/gateway boundary/hook/socket
 boundary/protect:              text/finding text/jsonc text/strictjson platform/build platform/state platform/terminal github.com/pelletier/go-toml/v2 go.yaml.in/yaml/v3
 boundary/preflight:            text/finding text/strictjson platform/build platform/child platform/terminal mcp/wire boundary/classify boundary/descriptions boundary/fleet boundary/pinview boundary/protect boundary/reviewer boundary/rules boundary/surface
 boundary/meter:                text/finding text/scrub text/frame mcp/mcpmsg boundary/policy boundary/classify boundary/gateway go.opentelemetry.io/otel github.com/prometheus
@@ -159,12 +160,13 @@ app/backtest: text/finding platform/capture platform/terminal record/captures re
 app/console/marked: text/scrub text/ucd
 app/console: platform/capture record/captures record/review boundary/fleet boundary/policy boundary/gateway boundary/rules boundary/surface boundary/pinview app/explain text/finding text/frame platform/auth platform/signin platform/terminal record/hold record/index record/ledger record/sequence storage text/scrub text/ucd app/console/marked github.com/coreos/go-oidc/v3 golang.org/x/oauth2 golang.org/x/time model/counterfactual model/guard platform/intake
 app/guardreport: platform/state platform/terminal record/ledger record/sequence model/delegation model/guard model/analysis storage model/interval app/install
-app:         text/finding text/strictjson text/frame platform/backoff platform/capture platform/child platform/keyring platform/intake platform/login platform/loopback platform/sigv4 platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era mcp/session record/captures record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/demonstration grounding/ground grounding/validator grounding/ingest model/format model/counterfactual model/delegation model/llm model/guard model/analysis boundary/classify boundary/policy boundary/policy/values boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/descriptions boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/audit app/explain app/exit app/install platform/peer platform/lease record/webhook mcp/forward platform/egress platform/signin app/console boundary/hook golang.org/x/time/rate
+app:         text/finding text/strictjson text/frame platform/backoff platform/capture platform/child platform/keyring platform/intake platform/login platform/loopback platform/sigv4 platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era mcp/session record/captures record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/demonstration grounding/ground grounding/validator grounding/ingest model/format model/counterfactual model/delegation model/llm model/guard model/analysis boundary/classify boundary/policy boundary/policy/values boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/descriptions boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/audit app/explain app/exit app/install platform/peer platform/lease record/webhook mcp/forward platform/egress platform/signin app/console boundary/hook boundary/hook/socket golang.org/x/time/rate
 app/apptest: platform/logtest boundary/rules app github.com/modelcontextprotocol/go-sdk
 app/doctor:  text/finding text/strictjson platform/backoff platform/build platform/listen platform/login platform/peer platform/lease platform/state platform/terminal mcp/mcpmsg record/hold record/ledger record/sequence boundary/fleet boundary/gateway boundary/protect boundary/rules boundary/surface storage app/install boundary/hook
 
 # cmd: holds the program: flags in, words and exit codes out
-cmd/pellucid:       * github.com/alecthomas/kong github.com/go-json-experiment/json boundary/hook
+cmd/pellucid:       * github.com/alecthomas/kong github.com/go-json-experiment/json
+cmd/pellucid-hook:  boundary/hook/socket
 
 # e2e: tests the program against servers and clients that others wrote
 e2e:

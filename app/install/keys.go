@@ -112,6 +112,15 @@ func fileKeys(dir *state.Dir) ([]keyring.Key, error) {
 
 func keyFile(k keyring.Key) string { return otherKeys + k.ID() + ".key" }
 
+// AddKeyFile adds the file that changes with the current key.
+func AddKeyFile(files rules.Files) error {
+	dir, err := Open()
+	if err == nil {
+		files.Add(dir.File(currentKey))
+	}
+	return err
+}
+
 // Ring is a ring of the installation's keys, which FollowKeys keeps up to date.
 func Ring(dir *state.Dir) (*keyring.Ring, error) {
 	keys, err := Keys(dir)
