@@ -29,12 +29,11 @@ var pellucid = sync.OnceValues(func() (string, error) {
 	if bin := os.Getenv("PELLUCID_E2E_BIN"); bin != "" {
 		return filepath.Abs(bin)
 	}
-	bin := filepath.Join(scratch, "pellucid")
-	out, err := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", bin, "../cmd/pellucid").CombinedOutput()
+	out, err := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", scratch+"/", "../cmd/pellucid", "../cmd/pellucid-hook").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
-	return bin, nil
+	return filepath.Join(scratch, "pellucid"), nil
 })
 
 // scratch lives as long as the test binary.

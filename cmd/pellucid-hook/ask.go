@@ -84,11 +84,12 @@ func connect(name string, start func() error) (net.Conn, error) {
 	if c, err := dial(name); err == nil { // meanwhile another client has started it
 		return c, os.Remove(socket.StartedFile(name))
 	}
+	_ = os.Remove(name) // of a process that was killed
 	removeStale()
 	return nil, errors.Join(errStarted, start())
 }
 
-// removeStale removes the sockets of processes that were killed.
+// removeStale removes the sockets of other processes that were killed.
 func removeStale() {
 	entries, _ := os.ReadDir(".")
 	for _, e := range entries {
