@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -114,9 +115,17 @@ func (o Options) CanHook(m Machine) (hosts []string) {
 	return hosts
 }
 
-// callsHook reports whether a file calls pellucid hook for the host.
+// callsHook reports whether a file calls pellucid hook, or pellucid-hook, for the host.
 func callsHook(src []byte, host string) bool {
-	return bytes.Contains(src, []byte(" hook "+host)) || bytes.Contains(src, []byte(`["hook", "`+host+`"]`))
+	return regexp.MustCompile(`\bhook(\.exe)?[\\"', ]+` + host + `\b`).Match(src)
+}
+
+// hookWords are the command that hosts run at an event.
+func (o Options) hookWords(host string) []string {
+	if o.Client != "" {
+		return []string{o.Client, host}
+	}
+	return []string{o.Binary, "hook", host}
 }
 
 // isInstalled reports whether the directory of the host exists: that of path, or for a plugin the one above.
@@ -145,10 +154,10 @@ func (o Options) writeHook(h hooking, r *HookReport, system string, job Job) err
 		}
 		created = rec.Created
 	}
-	next := &hookRecord{Version: 1, Path: r.Path, Created: created, Before: original, Events: h.events, Entry: h.hookEntry(system, o.Binary)}
+	next := &hookRecord{Version: 1, Path: r.Path, Created: created, Before: original, Events: h.events, Entry: h.hookEntry(system, o.hookWords(h.host))}
 	after := original
 	if h.events == nil {
-		after = []byte(strings.Replace(openCodePlugin, `"PROGRAM"`, quote(o.Binary), 1))
+		after = []byte(strings.Replace(openCodePlugin, `["PROGRAM"]`, list(o.hookWords(h.host), ", "), 1))
 		next.Fragments = [][]byte{after}
 		if len(original) > 0 {
 			return fmt.Errorf("protect: %q: a plugin that Pellucid did not write has this name", r.Path)
@@ -202,8 +211,8 @@ func (h hooking) isOff(src []byte) bool {
 }
 
 // hookEntry returns a hook for every tool.
-func (h hooking) hookEntry(system, binary string) string {
-	command := shellWord(system, binary) + " hook " + h.host
+func (h hooking) hookEntry(system string, words []string) string {
+	command := shellWord(system, words[0]) + " " + strings.Join(words[1:], " ")
 	if system == "windows" && command[0] == '"' && h.host == "gemini-cli" { // it runs hooks by PowerShell
 		command = "& " + command
 	}
@@ -307,7 +316,7 @@ func (r *hookRecord) withoutEntries(src []byte) ([]byte, error) {
 			}
 		}
 	}
-	if len(src) > 0 && (r.Events == nil || bytes.Contains(src, []byte(" hook "))) {
+	if len(src) > 0 && (r.Events == nil || slices.ContainsFunc(hookings, func(h hooking) bool { return callsHook(src, h.host) })) {
 		return nil, errHookEdited
 	}
 	return src, nil

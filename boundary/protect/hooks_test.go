@@ -211,7 +211,7 @@ func TestHookCommand(t *testing.T) {
 			t.Errorf("%s: %s", x.path, got)
 		}
 	}
-	if got := hookings[2].hookEntry("windows", `C:\a b\p.exe`); !strings.Contains(got, `"& \"C:/a b/p.exe\" hook gemini-cli"`) {
+	if got := hookings[2].hookEntry("windows", []string{`C:\a b\p.exe`, "hook", "gemini-cli"}); !strings.Contains(got, `"& \"C:/a b/p.exe\" hook gemini-cli"`) {
 		t.Error(got)
 	}
 }
