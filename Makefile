@@ -33,7 +33,7 @@ GOFILES = git ls-files -co --exclude-standard -- '*.go'
 all: test
 
 build:
-	go build -trimpath -ldflags "-s -w" -o bin/pellucid ./cmd/pellucid
+	go build -trimpath -ldflags "-s -w" -o bin/ ./cmd/pellucid ./cmd/pellucid-hook
 
 # Shows what the boundary does, then serves it on 127.0.0.1:7420 until Ctrl-C.
 run: build

@@ -61,7 +61,10 @@ var hookings = []hooking{
 	},
 	{ // geminicli.com/docs/hooks
 		host: "gemini-cli", file: geminiSettings[0], events: []string{"BeforeTool", "AfterTool"}, timeout: 1000 * maxHookSeconds,
-		off:    []offSwitch{{geminiSettings, []string{"hooksConfig", "enabled"}, "false"}},
+		off: []offSwitch{
+			{geminiSettings, []string{"hooksConfig", "enabled"}, "false"},
+			{geminiSettings, []string{"hooksConfig", "disabled"}, ""},
+		},
 		others: geminiSettings, rewrites: []string{`"deny"`, "'deny'"},
 	},
 	{host: "opencode", file: "DOT/opencode/plugins/pellucid.js", offVariable: "OPENCODE_PURE"}, // opencode.ai/docs/plugins

@@ -221,7 +221,7 @@ func TestHookObstacles(t *testing.T) {
 	const rival = `{"hooks": {"PostToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "python3 'RIVAL' --fast"}]}]}}`
 	for _, x := range []struct{ name, host, file, src, want string }{
 		{"nothing", "claude-code", "", "", ""},
-		{"user", "claude-code", "HOME/.claude/settings.json", "// mine\n{\"disableAllHooks\": true}", "disableAllHooks = true in"},
+		{"user", "claude-code", "HOME/.claude/settings.json", "// mine\n{\"disableAllHooks\": true}", "disableAllHooks in"},
 		{"not off", "claude-code", "HOME/.claude/settings.json", `{"disableAllHooks": false}`, ""},
 		{"a text", "claude-code", "HOME/.claude/settings.json", `{"disableAllHooks": "true"}`, ""},
 		{"project", "claude-code", "DIR/.claude/settings.json", `{"disableAllHooks": true}`, "settings.json"},
@@ -229,8 +229,9 @@ func TestHookObstacles(t *testing.T) {
 		{"not JSON", "claude-code", "DIR/.claude/settings.local.json", `{"disableAllHooks": true`, ""},
 		{"hook that rewrites", "claude-code", "DIR/.claude/settings.json", rival, "only one of both counts"},
 		{"Codex, not trusted", "codex", "", "", "trusted it"},
-		{"Codex, off", "codex", "HOME/.codex/config.toml", "[features]\nhooks = false\n", "features.hooks = false"},
-		{"Gemini CLI, project", "gemini-cli", "DIR/.gemini/settings.json", `{"hooksConfig": {"enabled": false}}`, "hooksConfig.enabled = false"},
+		{"Codex, off", "codex", "HOME/.codex/config.toml", "[features]\nhooks = false\n", "features.hooks in"},
+		{"Gemini CLI, project", "gemini-cli", "DIR/.gemini/settings.json", `{"hooksConfig": {"enabled": false}}`, "hooksConfig.enabled in"},
+		{"Gemini CLI, this hook", "gemini-cli", "DIR/.gemini/settings.json", `{"hooksConfig": {"disabled": ["x", "/usr/bin/pellucid-hook gemini-cli"]}}`, "hooksConfig.disabled in"},
 		{"opencode", "opencode", "", "", ""},
 	} {
 		t.Run(x.name, func(t *testing.T) {

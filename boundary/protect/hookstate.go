@@ -12,7 +12,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// An offSwitch is a member of a settings file that switches hooks off when it has the value.
+// An offSwitch is a member of a settings file that switches hooks off when it has the value, or lists the command if there is
+// no value.
 type offSwitch struct {
 	files []string // as in a client's files
 	path  []string // of the member
@@ -25,8 +26,12 @@ func (h hooking) findObstacle(m Machine) string {
 	for _, s := range h.off {
 		for _, pattern := range s.files {
 			for _, file := range m.expand(pattern) {
-				if t := readSettings(file); t != nil && t.valueAt(t.root, s.path...) == s.value {
-					return fmt.Sprintf("%s = %s in %+q switches them off", strings.Join(s.path, "."), s.value, file)
+				value := ""
+				if t := readSettings(file); t != nil {
+					value = t.valueAt(t.root, s.path...)
+				}
+				if value != "" && value == s.value || s.value == "" && callsHook([]byte(value), h.host) {
+					return fmt.Sprintf("%s in %+q switches them off", strings.Join(s.path, "."), file)
 				}
 			}
 		}

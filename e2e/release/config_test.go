@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"runtime"
 	"slices"
@@ -27,6 +28,7 @@ type config struct {
 	}
 	Archives []struct {
 		ID           string
+		IDs          []string
 		NameTemplate string `yaml:"name_template"`
 		BuildsInfo   info   `yaml:"builds_info"`
 		Files        []struct {
@@ -36,6 +38,7 @@ type config struct {
 	}
 	Nfpms []struct {
 		ID, Bindir, MTime string
+		IDs               []string
 		Formats           []string
 		Scripts           map[string]string
 		Contents          []struct {
@@ -75,21 +78,25 @@ func readConfig(t *testing.T) *config {
 	if err := yaml.Unmarshal([]byte(read(t, ".goreleaser.yaml")), &c); err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Builds) != 1 || len(c.Archives) != 1 || len(c.Nfpms) != 1 || len(c.Sboms) != 1 {
-		t.Fatalf("%d builds, %d archives, %d packages, %d SBOMs: want one of each", len(c.Builds), len(c.Archives), len(c.Nfpms), len(c.Sboms))
+	if len(c.Builds) != 2 || len(c.Archives) != 1 || len(c.Nfpms) != 1 || len(c.Sboms) != 1 {
+		t.Fatalf("%d builds, %d archives, %d packages, %d SBOMs: want two builds, and one of each other", len(c.Builds), len(c.Archives), len(c.Nfpms), len(c.Sboms))
 	}
 	return &c
 }
 
 // TestBuiltAlike: a release, `make build` and the image are built by the same flags.
 func TestBuiltAlike(t *testing.T) {
-	b := readConfig(t).Builds[0]
+	c := readConfig(t)
+	b, hook := c.Builds[0], c.Builds[1]
 	flags := strings.Join(b.Flags, " ") + ` -ldflags "` + strings.Join(b.Ldflags, " ") + `"`
 	if !strings.Contains(flags, "-trimpath") {
 		t.Errorf("flags %s: without -trimpath the folder of a build is in the binary", flags)
 	}
-	if want := "go build " + flags + " -o bin/pellucid " + b.Main + "\n"; !strings.Contains(read(t, "Makefile"), want) {
+	if want := "go build " + flags + " -o bin/ " + b.Main + " " + hook.Main + "\n"; !strings.Contains(read(t, "Makefile"), want) {
 		t.Errorf("the Makefile does not say %q", want)
+	}
+	if hook.ID, hook.Main, hook.Binary = b.ID, b.Main, b.Binary; !reflect.DeepEqual(hook, b) || fmt.Sprint(c.Archives[0].IDs, c.Nfpms[0].IDs) != "[pellucid pellucid-hook] [pellucid pellucid-hook]" {
+		t.Errorf("pellucid-hook is built in another way, or is not in each package: %+v", hook)
 	}
 	for _, want := range []string{"CGO_ENABLED=0", "GOTOOLCHAIN=local", "GOFLAGS=-buildvcs=true"} {
 		if !slices.Contains(b.Env, want) {
