@@ -87,27 +87,26 @@ var errTime = errors.New("it took too long")
 func (h *Hook) Answer(ctx context.Context, event []byte) []byte {
 	ctx, stop := context.WithTimeout(ctx, socket.DecideWait) // it ends the questions to classifiers
 	defer stop()
-	type decision struct {
-		answer []byte
-		err    error
-	}
-	decided := make(chan decision, 1)
+	answered := make(chan []byte, 1)
 	go func() {
 		answer, err := h.host.Answer(ctx, h.options, event)
-		decided <- decision{answer, err}
+		if err != nil {
+			answer = h.passUnchecked(err)
+		}
+		answered <- answer
 	}()
-	var d decision
 	select {
-	case d = <-decided:
+	case answer := <-answered:
+		return answer
 	case <-time.After(socket.DecideWait + time.Second):
-		d.err = errTime
+		return h.passUnchecked(errTime)
 	}
-	if d.err != nil {
-		h.log.Warn("an event of the host was not decided: the output of its tool passed as it was", "server", h.host.Name, "error", d.err)
-		h.inspector.RecordUninspected()
-		return hook.Unchecked(d.err.Error())
-	}
-	return d.answer
+}
+
+func (h *Hook) passUnchecked(err error) []byte {
+	h.log.Warn("an event of the host was not decided: the output of its tool passed as it was", "server", h.host.Name, "error", err)
+	h.inspector.RecordUninspected()
+	return hook.Unchecked(err.Error())
 }
 
 // Close lets go of everything.
