@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/hook"
 	"github.com/pellucid-mcp/pellucid/boundary/hook/socket"
@@ -62,6 +63,11 @@ func OpenHook(name string, o HookOptions) (_ *Hook, err error) {
 			h.Close()
 		}
 	}()
+	dir, err := local.OpenState()
+	if err != nil {
+		return nil, err
+	}
+	h.files.Add(dir.File(local.CurrentKey))
 	n, err := h.needsOf(r, install.Database(cmp.Or(r.Store.Path, r.Store.URL.Reveal(), o.Database)))
 	if err != nil {
 		return nil, err
@@ -74,7 +80,7 @@ func OpenHook(name string, o HookOptions) (_ *Hook, err error) {
 		return nil, fmt.Errorf("hook: %w", err)
 	}
 	h.options = hook.Options{Boundary: h.inspector, Key: treatment.Key}
-	return h, install.AddKeyFile(h.files)
+	return h, nil
 }
 
 func (o HookOptions) configFile() string { return cmp.Or(o.Config, install.ConfigFile()) }
@@ -115,7 +121,8 @@ func (h *Hook) Close() {
 	h.close()
 }
 
-// Hooks answer events of every host, for clients that come and go. They see a changed configuration, and changed keys, at the next event.
+// Hooks answer events of every host, for clients that come and go. They see a changed configuration, and a changed key, at
+// the next event.
 type Hooks struct {
 	options HookOptions
 
@@ -154,7 +161,8 @@ func ServeHooks(ctx context.Context, name string, o HookOptions) error {
 	return s.Serve(ctx)
 }
 
-// Answer returns the answer to an event of the host of that name. It is nil if the configuration cannot be used: pellucid hook tells the user.
+// Answer returns the answer to an event of the host of that name. It is nil if the configuration cannot be used: pellucid
+// hook tells the user.
 func (s *Hooks) Answer(ctx context.Context, name string, event []byte) []byte {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -14,6 +14,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/hook"
 	"github.com/pellucid-mcp/pellucid/boundary/hook/socket"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/platform/logs"
 )
 
 // hookCmd answers one event of a host.
@@ -33,7 +34,7 @@ same in a tenth of the time. Exit code: 0, or 2 for wrong usage.`
 
 func (c *hookCmd) Run(e *env) error {
 	o := app.HookOptions{Config: c.Config, References: e.references(), Database: e.Getenv("PELLUCID_DB"), Log: func(r *rules.Rules) *slog.Logger {
-		return app.NewLog(e.Stderr, r.Telemetry.LogJSON, r.Telemetry.LogLevel)
+		return logs.New(e.Stderr, r.Telemetry.LogJSON, r.Telemetry.LogLevel)
 	}}
 	ctx, stop := exit.UntilSignal()
 	defer stop()

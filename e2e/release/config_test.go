@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"runtime"
 	"slices"
@@ -78,8 +77,8 @@ func readConfig(t *testing.T) *config {
 	if err := yaml.Unmarshal([]byte(read(t, ".goreleaser.yaml")), &c); err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Builds) != 2 || len(c.Archives) != 1 || len(c.Nfpms) != 1 || len(c.Sboms) != 1 {
-		t.Fatalf("%d builds, %d archives, %d packages, %d SBOMs: want two builds, and one of each other", len(c.Builds), len(c.Archives), len(c.Nfpms), len(c.Sboms))
+	if len(c.Builds) != 3 || len(c.Archives) != 2 || len(c.Nfpms) != 1 || len(c.Sboms) != 2 {
+		t.Fatalf("%d builds, %d archives, %d packages, %d SBOMs: want three builds, one package, and two of each other", len(c.Builds), len(c.Archives), len(c.Nfpms), len(c.Sboms))
 	}
 	return &c
 }
@@ -87,24 +86,25 @@ func readConfig(t *testing.T) *config {
 // TestBuiltAlike: a release, `make build` and the image are built by the same flags.
 func TestBuiltAlike(t *testing.T) {
 	c := readConfig(t)
-	b, hook := c.Builds[0], c.Builds[1]
-	flags := strings.Join(b.Flags, " ") + ` -ldflags "` + strings.Join(b.Ldflags, " ") + `"`
-	if !strings.Contains(flags, "-trimpath") {
-		t.Errorf("flags %s: without -trimpath the folder of a build is in the binary", flags)
+	if fmt.Sprint(c.Archives[0].IDs, c.Nfpms[0].IDs) != "[pellucid pellucid-hook] [pellucid pellucid-hook]" {
+		t.Errorf("pellucid-hook is not in each package: %v %v", c.Archives[0].IDs, c.Nfpms[0].IDs)
 	}
-	if want := "go build " + flags + " -o bin/ " + b.Main + " " + hook.Main + "\n"; !strings.Contains(read(t, "Makefile"), want) {
-		t.Errorf("the Makefile does not say %q", want)
-	}
-	if hook.ID, hook.Main, hook.Binary = b.ID, b.Main, b.Binary; !reflect.DeepEqual(hook, b) || fmt.Sprint(c.Archives[0].IDs, c.Nfpms[0].IDs) != "[pellucid pellucid-hook] [pellucid pellucid-hook]" {
-		t.Errorf("pellucid-hook is built in another way, or is not in each package: %+v", hook)
-	}
-	for _, want := range []string{"CGO_ENABLED=0", "GOTOOLCHAIN=local", "GOFLAGS=-buildvcs=true"} {
-		if !slices.Contains(b.Env, want) {
-			t.Errorf("the environment of a build lacks %s", want)
+	for _, b := range c.Builds {
+		flags := strings.Join(b.Flags, " ") + ` -ldflags "` + strings.Join(b.Ldflags, " ") + `"`
+		if !strings.Contains(flags, "-trimpath") {
+			t.Errorf("flags %s: without -trimpath the folder of a build is in the binary", flags)
 		}
-	}
-	if got := fmt.Sprint(b.Goos, b.Goarch); got != "[linux darwin windows] [amd64 arm64]" {
-		t.Errorf("built for %s", got)
+		if want := "go build " + flags + " -o bin/" + b.Binary + " " + b.Main + "\n"; !strings.Contains(read(t, "Makefile"), want) {
+			t.Errorf("the Makefile does not say %q", want)
+		}
+		for _, want := range []string{"CGO_ENABLED=0", "GOTOOLCHAIN=local", "GOFLAGS=-buildvcs=true"} {
+			if !slices.Contains(b.Env, want) {
+				t.Errorf("the environment of a build lacks %s", want)
+			}
+		}
+		if got := fmt.Sprint(b.Goos, b.Goarch); got != "[linux darwin windows] [amd64 arm64]" {
+			t.Errorf("built for %s", got)
+		}
 	}
 }
 
@@ -113,12 +113,14 @@ func TestTimesAndOwners(t *testing.T) {
 	c := readConfig(t)
 	const date = "{{ .CommitDate }}"
 	want := info{"root", "root", date}
-	if c.Archives[0].BuildsInfo != want {
-		t.Errorf("archive: the program: %+v", c.Archives[0].BuildsInfo)
-	}
-	for _, f := range c.Archives[0].Files {
-		if f.Info != want {
-			t.Errorf("archive: %s: %+v", f.Src, f.Info)
+	for _, a := range c.Archives {
+		if a.BuildsInfo != want {
+			t.Errorf("archive %s: the program: %+v", a.ID, a.BuildsInfo)
+		}
+		for _, f := range a.Files {
+			if f.Info != want {
+				t.Errorf("archive %s: %s: %+v", a.ID, f.Src, f.Info)
+			}
 		}
 	}
 	p := c.Nfpms[0]
@@ -141,8 +143,10 @@ func TestFilesExist(t *testing.T) {
 		t.Error("what a release writes is not in .gitignore, so its binaries would say that the checkout was changed")
 	}
 	var names []string
-	for _, f := range c.Archives[0].Files {
-		names = append(names, f.Src)
+	for _, a := range c.Archives {
+		for _, f := range a.Files {
+			names = append(names, f.Src)
+		}
 	}
 	for _, f := range c.Nfpms[0].Contents {
 		if f.Type != "dir" {
@@ -241,7 +245,9 @@ func (c *config) fileNames() (names []string) {
 			if goos == "windows" {
 				ending = ".zip"
 			}
-			names = append(names, fill(c.Archives[0].NameTemplate, goos, goarch)+ending, fill(c.Sboms[0].Documents[0], goos, goarch))
+			for i := range c.Archives {
+				names = append(names, fill(c.Archives[i].NameTemplate, goos, goarch)+ending, fill(c.Sboms[i].Documents[0], goos, goarch))
+			}
 		}
 		for _, format := range c.Nfpms[0].Formats {
 			names = append(names, formatNames[format](goarch))
