@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"log/slog"
 	"net"
 	"net/http"
@@ -34,7 +33,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
-	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
@@ -62,20 +60,7 @@ func (p consoleParts) options() console.Options {
 	if p.records != nil {
 		o.Ledger, pins = p.store.Ledger(), pins.WithEvidence(p.records.Pin)
 	}
-	o.Journal = func(text string) iter.Seq2[index.Row, error] {
-		return func(yield func(index.Row, error) bool) {
-			dir, err := local.OpenState()
-			if err != nil {
-				yield(index.Row{}, err)
-				return
-			}
-			for r, err := range audit.Journal(dir, text) {
-				if !yield(r.AsRow(), err) {
-					return
-				}
-			}
-		}
-	}
+	o.Journal = audit.JournalOfMachine
 	o.Statement = audit.GuardStatement
 	o.Case = p.exportCase
 	o.Explain = func(ctx context.Context, id string) (*explain.Explanation, error) {
