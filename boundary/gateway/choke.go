@@ -105,14 +105,14 @@ type inspection struct {
 
 	marked bool // it gets provenance, and a record in any case
 
-	admitted  strictjson.Doc     // what is left of what a server says of itself
-	mended    strictjson.Doc     // what is left once its form is right
-	again     strictjson.Doc     // what is about to be delivered
-	counts    []policy.Count     // for a policy
-	suspect   suspect            // the classifier that withholds the message
-	item      ID                 // of the queue that holds it
-	longPlace *intake.Room       // one of longPlaces, for a long message
-	digest    func() hold.Digest // of the result as it was received; nil: it was not asked for
+	admitted strictjson.Doc     // what is left of what a server says of itself
+	mended   strictjson.Doc     // what is left once its form is right
+	again    strictjson.Doc     // what is about to be delivered
+	counts   []policy.Count     // for a policy
+	suspect  suspect            // the classifier that withholds the message
+	item     ID                 // of the queue that holds it
+	room     *intake.Room       // of the message, unless it is short
+	digest   func() hold.Digest // of the result as it was received; nil: it was not asked for
 
 	unreleasable bool // the result is withheld for what no reviewer can release
 	leftContent  bool // structuredContent was left out of an error that a tool reports
@@ -139,7 +139,7 @@ func (in *inspection) forget() {
 	w.reset()
 	w.key, w.keep, w.strict, w.text, w.scrubs, w.llm, w.lookup, w.passages, w.res.Clean = frame.Key{}, nil, nil, nil, nil, nil, nil, nil, scrub.Clean{}
 	w.strictly = false
-	in.inspector, in.p, in.row, in.rule, in.d, in.suspect, in.digest, in.marked, in.item, in.longPlace, in.leftContent, in.unreleasable = nil, passage{}, nil, Rule{}, Decision{}, suspect{}, nil, false, ID{}, nil, false, false
+	in.inspector, in.p, in.row, in.rule, in.d, in.suspect, in.digest, in.marked, in.item, in.room, in.leftContent, in.unreleasable = nil, passage{}, nil, Rule{}, Decision{}, suspect{}, nil, false, ID{}, nil, false, false
 }
 
 // decide returns what to deliver in the place of the message, and records why.
@@ -158,10 +158,9 @@ func (in *inspection) decide() *wire.Message {
 		in.cfg.Log.Error("a message of the server could not be inspected: it is withheld", "error", err)
 		return in.instead(nil)
 	}
-	give, fits := in.reserveRoom(in.p.msg.Room(), len(came.Raw()))
-	defer give()
-	defer in.longPlace.Leave()
-	if !fits {
+	room, fits := in.reserveRoom(in.p.msg.Room(), len(came.Raw()))
+	defer room.Leave()
+	if in.room = room; !fits {
 		return in.withhold(finding.NoRoom)
 	}
 	marked, late := in.marked, in.mayRecordLate(len(came.Raw()))
@@ -241,7 +240,7 @@ func (in *inspection) examine(came strictjson.Value) (strictjson.Value, finding.
 	if code == ok && in.p.released == "" {
 		code = in.holds()
 	}
-	in.longPlace.Leave() // stores and classifiers may take their time
+	in.room.EndTurn() // stores and classifiers may take their time
 	if code == ok {
 		code = in.blocked()
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"hash"
-	"runtime"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
@@ -40,18 +39,13 @@ const (
 	costFactor = 8        // what a byte of a message costs at most
 	worthRoom  = 64 << 10 // bytes from which on a message has to find room: shorter ones cost little
 	roomWait   = 10 * time.Second
-	worthPlace = 1 << 20 // bytes from which on a message takes one of longPlaces
 )
 
-// longPlaces bounds the long messages that the process inspects at a time: half of the processors stay for the
-// short ones.
-var longPlaces = intake.NewBudget(max(1, int64(runtime.GOMAXPROCS(0))/2))
-
-// reserveRoom waits for room for a message of size bytes, which the caller gives back. came is the room that the
-// message already has, if any.
-func (in *inspection) reserveRoom(came *intake.Room, size int) (give func(), ok bool) {
+// reserveRoom waits for room for a message of size bytes, and for the turn of a long one. The caller leaves the room.
+// came is the room that the message already has, if any.
+func (in *inspection) reserveRoom(came *intake.Room, size int) (_ *intake.Room, ok bool) {
 	if size < worthRoom {
-		return func() {}, true
+		return came, true
 	}
 	cost := int64(size) * costFactor
 	if came == nil {
@@ -61,12 +55,11 @@ func (in *inspection) reserveRoom(came *intake.Room, size int) (give func(), ok 
 	}
 	ctx, done := context.WithTimeout(in.p.context(), cmp.Or(in.cfg.patience, roomWait))
 	defer done()
-	err := came.Add(ctx, cost)
-	if err == nil && size >= worthPlace {
-		in.longPlace = longPlaces.Room(in.cfg.Principal)
-		err = in.longPlace.Add(ctx, 1)
+	wait := came.Add
+	if size >= intake.WorthTurn {
+		wait = came.Work
 	}
-	return came.Leave, err == nil
+	return came, wait(ctx, cost) == nil
 }
 
 // growth is what a message has cost so far.

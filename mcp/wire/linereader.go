@@ -123,6 +123,9 @@ func (lr *lineReader) fill() {
 		lr.read(grown)
 		lr.scanned = len(lr.buf)
 	}
+	if lr.full = lr.in.waitTurn(len(lr.buf)-lr.off) != nil; lr.full {
+		return
+	}
 	n, err := lr.r.Read(lr.buf[len(lr.buf):cap(lr.buf)])
 	lr.buf = lr.buf[:len(lr.buf)+n]
 	if lr.idle++; n > 0 {

@@ -40,7 +40,9 @@ type Budget struct {
 	used  int64
 	taken map[string]int64 // by caller
 
-	waiting map[string][]*waiter // by caller, in the order in which they began to wait
+	waiting map[string][]*waiter // by caller, the oldest Room first
+	rooms   int64                // number of Rooms that were made
+	turns   *Budget              // of the Rooms
 }
 
 // A waiter is a Room that waits to become larger by n. Only waiters that can go on are woken: many
@@ -68,11 +70,11 @@ func (b *Budget) Resize(total int64) {
 func (b *Budget) Take(who string, n int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.takeLocked(who, n, 0)
+	return b.takeLocked(who, n, 0, false)
 }
 
-// takeLocked is Take for a Room that has own already. b.mu is held.
-func (b *Budget) takeLocked(who string, n, own int64) error {
+// takeLocked is Take for a Room that has own already, and may be working. b.mu is held.
+func (b *Budget) takeLocked(who string, n, own int64, working bool) error {
 	if n <= 0 {
 		return nil
 	}
@@ -84,7 +86,7 @@ func (b *Budget) takeLocked(who string, n, own int64) error {
 	switch {
 	case left < 0, b.total >= leastReserved && left < b.total/8 && counted+n > b.total/256 && b.used > own:
 		return ErrFull
-	case who != "" && has > own && has+n > left:
+	case who != "" && has > own && has+n > left && !working:
 		return ErrGreedy
 	}
 	b.used += n
@@ -136,8 +138,12 @@ func (b *Budget) wakeWaiters() {
 
 // growShare gives s n more, or as much as makes it as large as the Budget. b.mu is held.
 func (b *Budget) growShare(s *share, n int64) error {
-	n = max(min(n, b.total-s.has), 0)
-	err := b.takeLocked(s.who, n, s.has)
+	most := b.total
+	if s.working {
+		most -= most / 4 // others keep what they have meanwhile
+	}
+	n = max(min(n, most-s.has), 0)
+	err := b.takeLocked(s.who, n, s.has, s.working)
 	if err == nil {
 		s.has += n
 	}
@@ -174,12 +180,19 @@ func (b *Budget) Wait(ctx context.Context, who string, n int64) (give func(), er
 
 // A Room is the part of a Budget that one purpose has, such as a message. It grows with the message. The
 // garbage collector gives back a Room that was forgotten. A nil Room bounds nothing.
-type Room struct{ *share }
+type Room struct {
+	*share
+	turn    *share      // of budget.turns; has is 1 while the Room has its turn
+	turnEnd *time.Timer // nil if the turn has no end
+}
 
 type share struct {
 	budget *Budget
 	who    string
-	has    int64 // guarded by budget.mu
+	age    int64 // number of Rooms that were made before
+	// budget.mu guards the rest.
+	has     int64
+	working bool // see Room.Work
 }
 
 // Room returns an empty Room for who. A nil Budget has nil Rooms.
@@ -187,8 +200,15 @@ func (b *Budget) Room(who string) *Room {
 	if b == nil {
 		return nil
 	}
-	r := &Room{&share{budget: b, who: who}}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.turns == nil {
+		b.turns = NewBudget(max(1, int64(runtime.GOMAXPROCS(0))/2))
+	}
+	b.rooms++
+	r := &Room{share: &share{budget: b, who: who, age: b.rooms}, turn: &share{budget: b.turns, who: who, age: b.rooms}}
 	runtime.AddCleanup(r, (*share).giveAll, r.share)
+	runtime.AddCleanup(r, (*share).giveAll, r.turn)
 	return r
 }
 
@@ -198,15 +218,24 @@ func (r *Room) Add(ctx context.Context, n int64) error {
 	if r == nil {
 		return nil
 	}
-	b := r.budget
+	return r.share.add(ctx, n)
+}
+
+func (s *share) add(ctx context.Context, n int64) error {
+	b := s.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	err := b.growShare(r.share, n)
+	err := b.growShare(s, n)
 	if err == nil {
 		return nil
 	}
-	w := &waiter{share: r.share, n: n, err: err, done: make(chan struct{})}
-	b.waiting[w.who] = append(b.waiting[w.who], w)
+	w := &waiter{share: s, n: n, err: err, done: make(chan struct{})}
+	list := b.waiting[w.who]
+	younger := slices.IndexFunc(list, func(other *waiter) bool { return other.age > w.age })
+	if younger < 0 {
+		younger = len(list)
+	}
+	b.waiting[w.who] = slices.Insert(list, younger, w)
 	b.wakeWaiters()
 	b.mu.Unlock()
 	select {
@@ -245,7 +274,7 @@ func (r *Room) Growing(cost int, patience time.Duration) func(n int) error {
 func (r *Room) Take(n int64) error {
 	r.budget.mu.Lock()
 	defer r.budget.mu.Unlock()
-	err := r.budget.takeLocked(r.who, n, 0)
+	err := r.budget.takeLocked(r.who, n, 0, false)
 	if err == nil {
 		r.has += n
 	}
@@ -267,9 +296,10 @@ func (r *Room) Scarce() bool {
 	return r.budget.used > r.budget.total/2
 }
 
-// Leave empties the Room.
+// Leave empties the Room and ends its turn.
 func (r *Room) Leave() {
 	if r != nil {
+		r.EndTurn()
 		r.giveAll()
 	}
 }
