@@ -130,7 +130,9 @@ func (in *inspector) pass(p passage) *wire.Message {
 	i := h.Value()
 	i.inspector, i.p = in, p
 	i.w.key, i.w.keep, i.w.strict, i.w.scrubs, i.w.lookup, i.w.passages = in.cfg.Key, in.keep, in.strict, &in.scrub, in.lookup, in.cfg.passages
-	return i.decide()
+	out := i.decide()
+	i.passRoom(out)
+	return out
 }
 
 // forget forgets the message and whose it was.
@@ -158,14 +160,12 @@ func (in *inspection) decide() *wire.Message {
 		in.cfg.Log.Error("a message of the server could not be inspected: it is withheld", "error", err)
 		return in.instead(nil)
 	}
-	room, fits := in.reserveRoom(in.p.msg.Room(), len(came.Raw()))
-	defer room.Leave()
-	if in.room = room; !fits {
+	if !in.reserveRoom(in.p.msg.Room(), len(came.Raw())) {
 		return in.withhold(finding.NoRoom)
 	}
 	marked, late := in.marked, in.mayRecordLate(len(came.Raw()))
 	var received *earlyDigest
-	if marked && (!late || in.p.judged != nil) {
+	if marked && in.w.helped && (!late || in.p.judged != nil) {
 		received = early(reuse.String(came.Raw()))
 		defer received.end() // before the bytes serve another message
 	}
@@ -173,6 +173,7 @@ func (in *inspection) decide() *wire.Message {
 	if code != ok {
 		return in.withhold(code)
 	}
+	in.retakeTurn(len(came.Raw()))
 	in.p.schema = in.promised()
 	signals := in.signals(root)
 	if marked || in.w.edited {
@@ -207,6 +208,7 @@ func (in *inspection) decide() *wire.Message {
 		return out
 	}
 	in.d.Received, in.d.Delivered = received.of(reuse.String(came.Raw())), digestOf(body)
+	in.room.EndTurn()
 	if err := in.conclude(); err != nil && in.mustRecord() {
 		out.Release()
 		return in.unrecorded()

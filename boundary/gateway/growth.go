@@ -36,16 +36,16 @@ const (
 )
 
 const (
-	costFactor = 8        // what a byte of a message costs at most
-	worthRoom  = 64 << 10 // bytes from which on a message has to find room: shorter ones cost little
-	roomWait   = 10 * time.Second
+	costFactor = 8           // what a byte of a message costs at most
+	worthRoom  = 64 << 10    // bytes from which on a message has to find room: shorter ones cost little
+	roomWait   = time.Minute // clients wait as long
 )
 
-// reserveRoom waits for room for a message of size bytes, and for the turn of a long one. The caller leaves the room.
-// came is the room that the message already has, if any.
-func (in *inspection) reserveRoom(came *intake.Room, size int) (_ *intake.Room, ok bool) {
+// reserveRoom waits for room for a message of size bytes, and for the turn of a long one. came is the room that the
+// message already has, if any.
+func (in *inspection) reserveRoom(came *intake.Room, size int) (ok bool) {
 	if size < worthRoom {
-		return came, true
+		return true
 	}
 	cost := int64(size) * costFactor
 	if came == nil {
@@ -59,7 +59,34 @@ func (in *inspection) reserveRoom(came *intake.Room, size int) (_ *intake.Room, 
 	if size >= intake.WorthTurn {
 		wait = came.Work
 	}
-	return came, wait(ctx, cost) == nil
+	in.room = came
+	ok = wait(ctx, cost) == nil
+	in.w.helped = !came.HasRivals()
+	return ok
+}
+
+// retakeTurn waits for a turn to make what is delivered of a message of size bytes.
+func (in *inspection) retakeTurn(size int) {
+	if size < intake.WorthTurn {
+		return
+	}
+	ctx, done := context.WithTimeout(in.p.context(), cmp.Or(in.cfg.patience, roomWait))
+	defer done()
+	_ = in.room.Work(ctx, 0) // an error means that the client has gone, or the process is overloaded: the work is small
+}
+
+// passRoom gives the room of the message to what is delivered, if that needs any.
+func (in *inspection) passRoom(out *wire.Message) {
+	if in.room == nil {
+		return
+	}
+	in.p.msg.WithRoom(nil)
+	if out == nil || out.Len() < worthRoom {
+		in.room.Leave()
+		return
+	}
+	in.room.Shrink(int64(out.Len()))
+	out.WithRoom(in.room)
 }
 
 // growth is what a message has cost so far.

@@ -69,18 +69,20 @@ func (c *HTTP) body(ctx context.Context, f *flight, resp *http.Response) (*reuse
 	}
 	in := arrival{ctx: ctx, newRoom: c.opt.newRoom, patience: answerWait, room: f.room}
 	b, err := readWhole(r, resp.ContentLength, maxMessage(c.opt.Limits), in.reserve)
-	if f.room = in.takeRoom(); err != nil {
-		f.room.Leave()
+	if err != nil {
+		f.room = in.room
+		return nil, err
 	}
-	return b, err
+	f.room = in.takeRoom()
+	return b, nil
 }
 
 // AnswerCost is the memory in bytes that is counted for a byte of a message that arrives from a server. The
 // others bound when memory is counted, and how long a message waits for it.
 const (
 	AnswerCost = 2
-	worthRoom  = maxOneWrite // bytes from which on memory is counted: shorter messages cost little
-	answerWait = 10 * time.Second
+	worthRoom  = maxOneWrite      // bytes from which on memory is counted: shorter messages cost little
+	answerWait = time.Minute      // clients wait as long
 	streamWait = 30 * time.Second // of a stream, which other requests may need
 )
 
@@ -88,6 +90,8 @@ const (
 const (
 	turnBytes = 64 << 10
 	turnTime  = 10 * time.Millisecond
+
+	decodeTime = 100 * time.Millisecond // of the turn in which a message is decoded
 )
 
 // arrival counts the memory of messages that arrive one after the other, and has long ones wait for their turn.
@@ -124,8 +128,16 @@ func (in *arrival) waitTurn(n int) error {
 	return in.room.WaitTurn(in.ctx, turnTime)
 }
 
-// takeRoom returns the room of the message that has arrived.
+// takeRoom returns the room of the message that has arrived. It has a turn if the message is long.
 func (in *arrival) takeRoom() *intake.Room {
+	if in.turnTo > 0 {
+		_ = in.room.WaitTurn(in.ctx, decodeTime) // an error means that the connection ends
+	}
+	return in.giveUp()
+}
+
+// giveUp returns the room of the message that has begun.
+func (in *arrival) giveUp() *intake.Room {
 	room := in.room
 	in.room, in.grow, in.turnTo = nil, nil, 0
 	return room

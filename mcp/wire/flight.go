@@ -19,7 +19,9 @@ var errNoAnswer = errors.New("wire: no answer in the stream")
 
 // fly takes a request to its answer, whatever that be.
 func (c *HTTP) fly(ctx context.Context, f *flight, m *Message) {
-	defer m.Release()
+	f.room = m.room
+	m.room = nil
+	defer func() { m.Release(); f.room.Leave() }()
 	r := c.post(ctx, f, m)
 	c.mu.Lock()
 	answered, cancelled := f.answered, f.cancelled
@@ -201,6 +203,7 @@ func (c *HTTP) decodeFailure(ctx context.Context, f *flight, resp *http.Response
 	}
 	named = !m.ID.IsZero()
 	m.ID, m.buf, m.room, m.Whole, m.Cause = f.id, b, f.room, true, StatusError(resp.StatusCode)
+	f.room = nil
 	return m, named
 }
 
@@ -216,6 +219,7 @@ func (c *HTTP) whole(ctx context.Context, f *flight, resp *http.Response) *refus
 		return violationRefusal(err)
 	}
 	m.buf, m.room, m.Whole = b, f.room, true
+	f.room = nil
 	if (m.Kind != Response && m.Kind != ErrorResponse) || m.ID != f.id {
 		m.Release()
 		return refuse(codeBadAnswer, errors.New("wire: the body answers another request"))

@@ -146,7 +146,7 @@ func (lr *lineReader) skip() error {
 	if lr.full {
 		v.Reason, lr.full = reasonNoRoom, false
 	}
-	lr.in.takeRoom().Leave()
+	lr.in.giveUp().Leave()
 	mem, piece := lr.mem, lr.buf[lr.off:]
 	lr.read(nil)
 	for {

@@ -59,7 +59,7 @@ func (h heldReader) Read(p []byte) (int, error) {
 		n += len(b.Bytes())
 	}
 	if err := es.in.reserve(n); err != nil {
-		es.in.takeRoom().Leave()
+		es.in.giveUp().Leave()
 		return 0, err
 	}
 	return h.Reader.Read(p)

@@ -43,6 +43,9 @@ type Budget struct {
 	waiting map[string][]*waiter // by caller, the oldest Room first
 	rooms   int64                // number of Rooms that were made
 	turns   *Budget              // of the Rooms
+	// first is a long message that may have more than is left until it has nothing: of messages that wait for
+	// each other one goes on.
+	first *share
 }
 
 // A waiter is a Room that waits to become larger by n. Only waiters that can go on are woken: many
@@ -70,11 +73,11 @@ func (b *Budget) Resize(total int64) {
 func (b *Budget) Take(who string, n int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.takeLocked(who, n, 0, false)
+	return b.takeLocked(who, n, 0)
 }
 
-// takeLocked is Take for a Room that has own already, and may be working. b.mu is held.
-func (b *Budget) takeLocked(who string, n, own int64, working bool) error {
+// takeLocked is Take for a Room that has own already. b.mu is held.
+func (b *Budget) takeLocked(who string, n, own int64) error {
 	if n <= 0 {
 		return nil
 	}
@@ -86,12 +89,16 @@ func (b *Budget) takeLocked(who string, n, own int64, working bool) error {
 	switch {
 	case left < 0, b.total >= leastReserved && left < b.total/8 && counted+n > b.total/256 && b.used > own:
 		return ErrFull
-	case who != "" && has > own && has+n > left && !working:
+	case who != "" && has > own && has+n > left:
 		return ErrGreedy
 	}
-	b.used += n
-	b.taken[who] = has + n
+	b.addLocked(who, n)
 	return nil
+}
+
+func (b *Budget) addLocked(who string, n int64) {
+	b.used += n
+	b.taken[who] += n
 }
 
 // Give takes n back from who.
@@ -109,7 +116,7 @@ func (b *Budget) Give(who string, n int64) {
 }
 
 // wakeWaiters gives waiters what is left, one of each caller in turn. Where all Rooms of a caller wait for
-// each other, the last one gives up. b.mu is held.
+// each other, and no long message goes on, the last one gives up. b.mu is held.
 func (b *Budget) wakeWaiters() {
 	for more := true; more; {
 		more = false
@@ -122,6 +129,9 @@ func (b *Budget) wakeWaiters() {
 				}
 			}
 		}
+	}
+	if b.first != nil {
+		return
 	}
 	for who, list := range b.waiting {
 		sum, last := int64(0), (*waiter)(nil)
@@ -138,12 +148,12 @@ func (b *Budget) wakeWaiters() {
 
 // growShare gives s n more, or as much as makes it as large as the Budget. b.mu is held.
 func (b *Budget) growShare(s *share, n int64) error {
-	most := b.total
-	if s.working {
-		most -= most / 4 // others keep what they have meanwhile
+	n = max(min(n, b.total-s.has), 0)
+	err := b.takeLocked(s.who, n, s.has)
+	if err != nil && s.long && (b.first == nil || b.first == s) {
+		b.first, err = s, nil
+		b.addLocked(s.who, n)
 	}
-	n = max(min(n, most-s.has), 0)
-	err := b.takeLocked(s.who, n, s.has, s.working)
 	if err == nil {
 		s.has += n
 	}
@@ -191,8 +201,8 @@ type share struct {
 	who    string
 	age    int64 // number of Rooms that were made before
 	// budget.mu guards the rest.
-	has     int64
-	working bool // see Room.Work
+	has  int64
+	long bool // it has had a turn
 }
 
 // Room returns an empty Room for who. A nil Budget has nil Rooms.
@@ -274,7 +284,7 @@ func (r *Room) Growing(cost int, patience time.Duration) func(n int) error {
 func (r *Room) Take(n int64) error {
 	r.budget.mu.Lock()
 	defer r.budget.mu.Unlock()
-	err := r.budget.takeLocked(r.who, n, 0, false)
+	err := r.budget.takeLocked(r.who, n, 0)
 	if err == nil {
 		r.has += n
 	}
@@ -287,6 +297,18 @@ func (r *Room) Give(n int64) {
 	r.has -= n
 	r.budget.mu.Unlock()
 	r.budget.Give(r.who, n)
+}
+
+// Shrink makes the Room no larger than n, and ends its turn.
+func (r *Room) Shrink(n int64) {
+	if r == nil {
+		return
+	}
+	r.EndTurn()
+	r.budget.mu.Lock()
+	more := max(r.has-n, 0)
+	r.budget.mu.Unlock()
+	r.Give(more)
 }
 
 // Scarce reports whether more than half of the Budget is taken.
@@ -308,6 +330,9 @@ func (s *share) giveAll() {
 	s.budget.mu.Lock()
 	has := s.has
 	s.has = 0
+	if s.budget.first == s {
+		s.budget.first = nil
+	}
 	s.budget.mu.Unlock()
 	s.budget.Give(s.who, has)
 }

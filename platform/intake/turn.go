@@ -10,8 +10,8 @@ import (
 // WorthTurn is the number of bytes from which on a message is read and inspected in turn with others.
 const WorthTurn = 256 << 10
 
-// workPatience is how long a Room keeps its turn while it waits for the memory that its work costs. Then another one
-// that needs less may go before.
+// workPatience is how long a Room keeps its turn while it waits for the memory that its work costs: what has that
+// memory may need a turn.
 const workPatience = 250 * time.Millisecond
 
 // Long messages take turns: a Budget has one turn for two processors, so that the other half of them is left for
@@ -45,11 +45,16 @@ func (r *Room) waitTurn(ctx context.Context) error {
 	if has {
 		return nil
 	}
-	return r.turn.add(ctx, 1)
+	if err := r.turn.add(ctx, 1); err != nil {
+		return err
+	}
+	r.budget.mu.Lock()
+	defer r.budget.mu.Unlock()
+	r.long = true
+	return nil
 }
 
-// Work waits for a turn, and for n more memory, as Add does. The turn lasts until EndTurn or Leave: the work that is
-// to be done gives the memory back soon, so it may be all that is left.
+// Work waits for a turn without end, and makes the Room larger as Add does.
 func (r *Room) Work(ctx context.Context, n int64) error {
 	if r == nil {
 		return nil
@@ -57,13 +62,18 @@ func (r *Room) Work(ctx context.Context, n int64) error {
 	if err := r.WaitTurn(ctx, workPatience); err != nil {
 		return err
 	}
-	r.budget.mu.Lock()
-	r.working = true
-	r.budget.mu.Unlock()
 	if err := r.Add(ctx, n); err != nil {
 		return err
 	}
 	return r.waitTurn(ctx)
+}
+
+// HasRivals reports whether another Room of the Budget waits for a turn.
+func (r *Room) HasRivals() bool {
+	turns := r.turn.budget
+	turns.mu.Lock()
+	defer turns.mu.Unlock()
+	return len(turns.waiting) > 0
 }
 
 // EndTurn ends the turn of the Room, if it has one.
