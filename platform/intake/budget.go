@@ -44,7 +44,7 @@ type Budget struct {
 	rooms   int64                // number of Rooms that were made
 	turns   *Budget              // of the Rooms
 	// first is a long message that may have more than is left until it has nothing: of messages that wait for
-	// each other one goes on.
+	// each other one goes on. What it has more is not counted.
 	first *share
 }
 
@@ -92,13 +92,9 @@ func (b *Budget) takeLocked(who string, n, own int64) error {
 	case who != "" && has > own && has+n > left:
 		return ErrGreedy
 	}
-	b.addLocked(who, n)
-	return nil
-}
-
-func (b *Budget) addLocked(who string, n int64) {
 	b.used += n
-	b.taken[who] += n
+	b.taken[who] = has + n
+	return nil
 }
 
 // Give takes n back from who.
@@ -108,6 +104,11 @@ func (b *Budget) Give(who string, n int64) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.giveLocked(who, n)
+}
+
+// giveLocked is Give, and wakes waiters in any case. b.mu is held.
+func (b *Budget) giveLocked(who string, n int64) {
 	b.used -= n
 	if b.taken[who] -= n; b.taken[who] == 0 {
 		delete(b.taken, who)
@@ -152,7 +153,7 @@ func (b *Budget) growShare(s *share, n int64) error {
 	err := b.takeLocked(s.who, n, s.has)
 	if err != nil && s.long && (b.first == nil || b.first == s) {
 		b.first, err = s, nil
-		b.addLocked(s.who, n)
+		s.more += n
 	}
 	if err == nil {
 		s.has += n
@@ -202,7 +203,8 @@ type share struct {
 	age    int64 // number of Rooms that were made before
 	// budget.mu guards the rest.
 	has  int64
-	long bool // it has had a turn
+	more int64 // part of has that is not counted
+	long bool  // it has had a turn
 }
 
 // Room returns an empty Room for who. A nil Budget has nil Rooms.
@@ -294,9 +296,21 @@ func (r *Room) Take(n int64) error {
 // Give makes the Room smaller by n.
 func (r *Room) Give(n int64) {
 	r.budget.mu.Lock()
-	r.has -= n
-	r.budget.mu.Unlock()
-	r.budget.Give(r.who, n)
+	defer r.budget.mu.Unlock()
+	r.shrink(n)
+}
+
+// shrink makes s smaller by n. budget.mu is held.
+func (s *share) shrink(n int64) {
+	if n <= 0 {
+		return
+	}
+	counted := max(n-s.more, 0)
+	s.has, s.more = s.has-n, s.more-(n-counted)
+	if s.budget.first == s && s.more == 0 {
+		s.budget.first = nil
+	}
+	s.budget.giveLocked(s.who, counted)
 }
 
 // Shrink makes the Room no larger than n, and ends its turn.
@@ -306,9 +320,8 @@ func (r *Room) Shrink(n int64) {
 	}
 	r.EndTurn()
 	r.budget.mu.Lock()
-	more := max(r.has-n, 0)
-	r.budget.mu.Unlock()
-	r.Give(more)
+	defer r.budget.mu.Unlock()
+	r.shrink(r.has - n)
 }
 
 // Scarce reports whether more than half of the Budget is taken.
@@ -328,11 +341,6 @@ func (r *Room) Leave() {
 
 func (s *share) giveAll() {
 	s.budget.mu.Lock()
-	has := s.has
-	s.has = 0
-	if s.budget.first == s {
-		s.budget.first = nil
-	}
-	s.budget.mu.Unlock()
-	s.budget.Give(s.who, has)
+	defer s.budget.mu.Unlock()
+	s.shrink(s.has)
 }
