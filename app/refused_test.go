@@ -42,6 +42,6 @@ func TestUpServerRefuses(t *testing.T) {
 	b, err := io.ReadAll(resp.Body)
 	if got := string(b); err != nil || !strings.Contains(got, `"code":-32000`) || !strings.Contains(got, "ACME_KEY first") || !strings.Contains(got, `"id":"a\u0062"`) ||
 		strings.Contains(got, "\u200b") || strings.Contains(got, `\u200b`) || strings.Contains(got, "<|im_start|>") {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("%q, %v\n%s", got, err, g.Log)
 	}
 }
