@@ -220,7 +220,9 @@ func TestTurns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return string(in.pass(passage{msg: m, method: "tools/call", id: wire.IntID(1), tool: "t", ctx: ctx}).Append(nil))
+		out := in.pass(passage{msg: m, method: "tools/call", id: wire.IntID(1), tool: "t", ctx: ctx})
+		defer out.Release()
+		return string(out.Append(nil))
 	}
 	leave := func() {}
 	for i := range max(1, runtime.GOMAXPROCS(0)/2) { // all of them

@@ -54,8 +54,8 @@ func TestIDOf(t *testing.T) {
 			t.Errorf("%.20s is %v, %t", src, id, ok)
 		}
 	}
-	if id, _ := IDOf(strictjson.Value{}); id != (ID{}) {
-		t.Errorf("nothing is %v", id)
+	if id, ok := IDOf(strictjson.Value{}); ok || id != (ID{}) {
+		t.Errorf("nothing is %v, %t", id, ok)
 	}
 }
 

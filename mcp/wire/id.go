@@ -55,7 +55,7 @@ func (id ID) Int() (n int64, ok bool) {
 func IDOf(v strictjson.Value) (ID, bool) {
 	most := map[strictjson.Kind]int{'"': maxIDBytes + 2, '0': maxNumberBytes}[v.Kind()]
 	raw := v.Raw()
-	if len(raw) > most {
+	if len(raw) == 0 || len(raw) > most {
 		return ID{}, false
 	}
 	return ID{string(raw)}, true
