@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
@@ -33,7 +34,7 @@ func machine(t *testing.T) (home, state string) {
 	}
 	t.Setenv("HOME", home)
 	t.Setenv("PELLUCID_STATE", state)
-	t.Setenv(install.KeyVar, "")
+	t.Setenv(local.KeyVar, "")
 	t.Chdir(t.TempDir())
 	return home, state
 }
@@ -260,7 +261,7 @@ func TestSampling(t *testing.T) {
 func TestSamplingInStore(t *testing.T) {
 	machine(t)
 	db := install.Database(filepath.Join(t.TempDir(), "a.db"))
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		t.Fatal(err)
 	}

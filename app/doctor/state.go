@@ -12,6 +12,7 @@ import (
 	"runtime"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -37,13 +38,13 @@ func (x *examiner) state() *state.Dir {
 	default:
 		x.report.add("state", OK, "%s", dir.Path())
 	}
-	given := os.Getenv(install.KeyVar) != ""
+	given := os.Getenv(local.KeyVar) != ""
 	if _, err := os.Stat(filepath.Join(dir.Path(), "install.key")); !given && errors.Is(err, fs.ErrNotExist) {
 		x.report.add("key", OK, "none yet: it is made on first use")
-	} else if _, err := install.FenceKey(dir); err != nil {
+	} else if _, err := local.FenceKey(dir); err != nil {
 		x.report.add("key", Failed, "%v", err)
 	} else if given {
-		x.report.add("key", OK, "given by %s, as to every replica", install.KeyVar)
+		x.report.add("key", OK, "given by %s, as to every replica", local.KeyVar)
 		x.keyIDs(dir)
 	} else {
 		x.report.add("key", OK, "for its owner alone: back it up, fences cannot be checked without it")
@@ -54,7 +55,7 @@ func (x *examiner) state() *state.Dir {
 
 // keyIDs names the keys of the installation, which keys rotate replaces and retires.
 func (x *examiner) keyIDs(dir *state.Dir) {
-	keys, err := install.Keys(dir)
+	keys, err := local.Keys(dir)
 	if err != nil {
 		x.report.add("key", Failed, "%v", err)
 		return
