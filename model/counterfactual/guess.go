@@ -113,6 +113,16 @@ func actsBy(args []byte) (yes bool) {
 	return yes
 }
 
+// AsksToWrite reports whether the request has the verb by which the arguments of a call change something.
+func (a *Assembly) AsksToWrite(c Call) bool {
+	in := words(cutValue(a.Task))
+	return slices.ContainsFunc(words(string(c.Arguments[:min(len(c.Arguments), maxValue)])), func(w string) bool {
+		return writeVerbs()[w] && slices.ContainsFunc(in, func(s string) bool { return strings.HasPrefix(s, strings.TrimSuffix(w, "e")) })
+	})
+}
+
+var writeVerbs = set("insert replace update delete drop alter create truncate merge grant revoke copy call exec execute vacuum reindex attach load remove detach post put patch mutation")
+
 // nameSays reads the verbs in a tool's name. reads: one of them looks; noun: one that is a
 // noun as well stands where a verb does; acts: one does something else, or the name is not
 // read.

@@ -124,7 +124,7 @@ func (w *work) foreignSimple(f []string) bool {
 		return slices.ContainsFunc(names, w.foreignPackage)
 	}
 	publishes := prog == "git" && len(f) > 1 && slices.Contains([]string{"push", "remote", "config", "clone", "submodule"}, f[1]) || len(f) > 1 && f[1] == "publish"
-	return (is(outward) || publishes || !is(benign)) && len(f) > 1 && w.only(strings.Join(f, " "))
+	return (is(outward) || publishes || !is(benign)) && len(f) > 1 && !w.a.TrustedTexts().Hold(prog) && w.only(strings.Join(f, " "))
 }
 
 // foreignDownload reports whether a downloader goes to a host that the user has not named.

@@ -130,6 +130,9 @@ func begin(p *Problem, f *counterfactual.Finder, c counterfactual.Call) *decidin
 	w := &deciding{p: p, call: c, proposal: p.Privileges.Proposal(c)}
 	w.facts = Facts{Tool: frame.Label(c.Name), Digest: w.proposal.Digest(), Reader: w.proposal.Privilege == 0}
 	w.facts.Own, w.facts.Verb = p.Own, p.Assembly.SaysWhatToDo(c.Name)
+	if w.facts.Writes = !w.facts.Reader && p.Privileges.Privilege(c.Name) == 0; w.facts.Writes {
+		w.facts.Verb = p.Assembly.AsksToWrite(c)
+	}
 	list, ok := f.Origins(c)
 	switch {
 	case !ok:

@@ -138,6 +138,9 @@ type Facts struct {
 	Reader bool `json:"reader,omitempty"`
 	// Verb: the request has a verb of the tool's name.
 	Verb bool `json:"verb,omitempty"`
+	// Writes: the arguments make a call of a tool that reads, by its name, one that changes something. Verb is then that of the
+	// statement.
+	Writes bool `json:"writes,omitempty"`
 	// Unread: the arguments cannot be read, or are too many.
 	Unread    bool       `json:"unread,omitempty"`
 	Arguments []Argument `json:"arguments,omitempty"`
@@ -243,7 +246,7 @@ func (f *Facts) Verdict() Verdict {
 		return Stated
 	case !answered:
 		return Unknown
-	case !p.Listed && !p.Confirmed, f.Need != nil && f.Need.Failure == "" && !f.Need.Unreadable && !f.Need.Yes:
+	case !p.Listed && !p.Confirmed, f.Writes && !f.Verb, f.Need != nil && f.Need.Failure == "" && !f.Need.Unreadable && !f.Need.Yes:
 		return NotAsked
 	case f.Need != nil && !f.Need.Yes:
 		return Unknown
