@@ -110,7 +110,7 @@ func KeepCopy(o protect.Options) error {
 		err = os.MkdirAll(filepath.Dir(o.Binary), 0o700)
 	}
 	if err == nil {
-		err = state.Replace(o.Binary, b, func(tmp *os.File) error { return errors.Join(tmp.Chmod(0o700), tmp.Sync()) })
+		err = state.Replace(o.Binary, b, func(tmp *os.File) error { return errors.Join(tmp.Chmod(0o700), tmp.Sync(), state.Vacate(o.Binary)) })
 	}
 	if err != nil {
 		return fmt.Errorf("protect: copy this program, which lies in a cache that is emptied: %w", err)

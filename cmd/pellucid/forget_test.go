@@ -166,7 +166,7 @@ servers:
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := dir.Journal(ingest.RefusalsName, state.JournalOptions{})
+	j, err := dir.Journal(ingest.RefusalsName, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
