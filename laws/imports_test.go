@@ -9,7 +9,9 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,27 +54,28 @@ platform/intake/intaketest:
 platform/loopback:
 platform/egress:   platform/loopback
 platform/sigv4:    github.com/aws/aws-sdk-go-v2
-platform/state:
+platform/state:    golang.org/x/sys
+platform/syserror: golang.org/x/sys
 platform/logtest:
 platform/waittest:
 platform/programtest:
 platform/pgtest:   platform/programtest github.com/jackc/pgx
 platform/datatest:
-platform/auth:     text/finding text/rfc3339 text/strictjson github.com/go-jose/go-jose golang.org/x/time
+platform/auth:     text/finding text/rfc3339 text/strictjson platform/syserror github.com/go-jose/go-jose golang.org/x/time
 platform/keyring:
 platform/capture:  filippo.io/age platform/keyring
 platform/keychain: github.com/zalando/go-keyring github.com/godbus/dbus
 platform/login:    text/finding text/strictjson platform/auth platform/backoff platform/capture platform/egress platform/keychain platform/loopback platform/state github.com/go-json-experiment/json
 platform/lease: platform/backoff golang.org/x/sys
 platform/peer:
-platform/listen:   text/finding platform/auth platform/loopback
+platform/listen:   text/finding platform/auth platform/loopback platform/syserror
 platform/resident:
 platform/signin:
 platform/terminal: text/finding text/scrub text/href text/ucd text/strictjson github.com/go-json-experiment/json golang.org/x/sys
 platform/build:    text/scrub
 
 # mcp: reads and writes messages of the Model Context Protocol, in both eras, and lists where third-party text stands in them
-mcp/wire:     text/eventstream text/finding text/strictjson platform/backoff platform/reuse platform/intake
+mcp/wire:     text/eventstream text/finding text/strictjson platform/backoff platform/reuse platform/intake platform/syserror
 mcp/mcpmsg:   text/strictjson mcp/wire
 mcp/mcpshape: text/strictjson platform/reuse mcp/mcpmsg
 mcp/session:  text/strictjson platform/keyring mcp/wire
@@ -101,7 +104,7 @@ grounding/ground:    text/finding text/scrub text/href text/frame text/rfc3339 t
 grounding/validator: text/finding text/strictjson platform/terminal grounding/attest
 grounding/ingest:    text/finding platform/backoff platform/state platform/terminal text/strictjson grounding/attest grounding/ground
 grounding/corpus:
-grounding/conform:   text/finding text/strictjson text/ucd platform/terminal grounding/attest grounding/corpus github.com/modelcontextprotocol/go-sdk
+grounding/conform:   text/finding text/strictjson text/ucd platform/syserror platform/terminal grounding/attest grounding/corpus github.com/modelcontextprotocol/go-sdk
 
 # model: asks language models, and finds the piece of a context that took control of one
 model/interval:
@@ -146,7 +149,7 @@ boundary/preflight:            text/finding text/strictjson platform/build platf
 boundary/meter:                text/finding text/scrub text/frame mcp/mcpmsg boundary/policy boundary/classify boundary/gateway go.opentelemetry.io/otel github.com/prometheus
 
 # storage: keeps state in SQLite or Postgres, behind interfaces that the packages above define
-storage: text/finding platform/backoff mcp/session record/captures record/hold record/ledger record/sequence record/index grounding/attest grounding/consensus grounding/ground boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text platform/lease platform/signin record/webhook
+storage: text/finding platform/backoff platform/syserror mcp/session record/captures record/hold record/ledger record/sequence record/index grounding/attest grounding/consensus grounding/ground boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text platform/lease platform/signin record/webhook
 
 # app: opens an installation and assembles what a verb serves from compiled rules; it also checks, audits and demonstrates an installation, erases a person from it, and holds the exit codes
 app/demo:    text/finding text/frame text/scrub platform/state platform/terminal github.com/modelcontextprotocol/go-sdk
@@ -342,10 +345,9 @@ func banned(imp string) string {
 	return ""
 }
 
-// impurities lists what f does that a core package must not: go statements,
-// clocks and locks.
-func impurities(f *ast.File) []string {
-	names := map[string]string{} // local name → import path
+// localNames are the import paths of a file by their names in it.
+func localNames(f *ast.File) map[string]string {
+	names := map[string]string{}
 	for _, imp := range f.Imports {
 		path, _ := strconv.Unquote(imp.Path.Value)
 		local := path[strings.LastIndexByte(path, '/')+1:]
@@ -354,6 +356,54 @@ func impurities(f *ast.File) []string {
 		}
 		names[local] = path
 	}
+	return names
+}
+
+// TestSystemErrors: Windows has numbers of its own for what befalls an address, a connection or a pipe, and those
+// that syscall names never come there. platform/syserror knows them on every system.
+func TestSystemErrors(t *testing.T) {
+	for _, file := range goFiles(t) {
+		if path.Dir(file.path) == "platform/syserror" {
+			continue
+		}
+		for _, name := range systemErrors(file.ast) {
+			t.Errorf("%s: %s: platform/syserror tells that on every system", file.path, name)
+		}
+	}
+	const src = `package p
+import ("syscall"; w "golang.org/x/sys/windows")
+var _ = []any{syscall.EPIPE, syscall.EROFS, w.WSAECONNREFUSED, x.ECONNRESET}`
+	f, err := parser.ParseFile(token.NewFileSet(), "p.go", src, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(systemErrors(f), " "); got != "syscall.EPIPE w.WSAECONNREFUSED" {
+		t.Errorf("found %q", got)
+	}
+}
+
+var systemError = regexp.MustCompile(`^(WSA)?E(ADDR|CONN|HOST|NET|PIPE|SHUTDOWN|TIMEDOUT)|^ERROR_(BROKEN_PIPE|NO_DATA)$`)
+
+func systemErrors(f *ast.File) (found []string) {
+	names := localNames(f)
+	ast.Inspect(f, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		x, ok := sel.X.(*ast.Ident)
+		if ok && (names[x.Name] == "syscall" || strings.HasPrefix(names[x.Name], "golang.org/x/sys/")) && systemError.MatchString(sel.Sel.Name) {
+			found = append(found, x.Name+"."+sel.Sel.Name)
+		}
+		return true
+	})
+	return found
+}
+
+// impurities lists what f does that a core package must not: go statements,
+// clocks and locks.
+func impurities(f *ast.File) []string {
+	names := localNames(f)
 	var out []string
 	if path, dot := names["."]; dot {
 		out = append(out, "a dot import of "+path)
