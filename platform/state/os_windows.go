@@ -30,15 +30,36 @@ func place(tmp, path string) error {
 // patience is for a file that another program has open without sharing it.
 const patience = 5 * time.Second
 
+var errOpen = errors.New("another program has it open: close it there, then try again")
+
 // replace gives the file tmp the name path, in the place of what has it. A reader that
 // has the old one open without sharing its deletion is waited for.
 func replace(tmp, path string) error {
 	for began := time.Now(); ; time.Sleep(2 * time.Millisecond) {
 		err := os.Rename(tmp, path)
-		if err == nil || !errors.Is(err, windows.ERROR_SHARING_VIOLATION) && !errors.Is(err, fs.ErrPermission) || time.Since(began) > patience {
+		if err == nil || !errors.Is(err, windows.ERROR_SHARING_VIOLATION) && !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
+		if time.Since(began) < patience {
+			continue
+		}
+		if h, open := create(path, windows.DELETE, windows.OPEN_EXISTING); errors.Is(open, windows.ERROR_SHARING_VIOLATION) {
+			return errOpen
+		} else if open == nil {
+			windows.CloseHandle(h)
+		}
+		return err
 	}
+}
+
+// create opens a file that others may meanwhile read, write, rename and remove.
+func create(path string, access, how uint32) (windows.Handle, error) {
+	p, err := windows.UTF16PtrFromString(path)
+	if err != nil {
+		return 0, err
+	}
+	const share = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
+	return windows.CreateFile(p, access, share, nil, how, windows.FILE_ATTRIBUTE_NORMAL|windows.FILE_FLAG_BACKUP_SEMANTICS, 0)
 }
 
 // Vacate frees the name of a file, which may be read or run meanwhile: nothing is put in the place of
@@ -61,20 +82,15 @@ func Vacate(path string) error {
 // openShared opens a file that another process may rename, replace or remove meanwhile, which
 // package os keeps it from. One that is open and not shared is waited for.
 func openShared(path string, flag int) (*os.File, error) {
-	p, err := windows.UTF16PtrFromString(path)
-	if err != nil {
-		return nil, err
-	}
-	access, mode := uint32(windows.GENERIC_READ), uint32(windows.OPEN_EXISTING)
+	access, how := uint32(windows.GENERIC_READ), uint32(windows.OPEN_EXISTING)
 	if flag&os.O_RDWR != 0 {
 		access |= windows.GENERIC_WRITE
 	}
 	if flag&os.O_CREATE != 0 {
-		mode = windows.OPEN_ALWAYS
+		how = windows.OPEN_ALWAYS
 	}
-	const share = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
 	for began := time.Now(); ; time.Sleep(2 * time.Millisecond) {
-		h, err := windows.CreateFile(p, access, share, nil, mode, windows.FILE_ATTRIBUTE_NORMAL|windows.FILE_FLAG_BACKUP_SEMANTICS, 0)
+		h, err := create(path, access, how)
 		if err == nil {
 			return os.NewFile(uintptr(h), path), nil
 		}

@@ -105,7 +105,8 @@ func unixOnly(t *testing.T) {
 }
 
 func TestLocate(t *testing.T) {
-	home := func() (string, error) { return "/h", nil }
+	root := filepath.VolumeName(t.TempDir()) // no path is absolute without it on Windows
+	home := func() (string, error) { return root + "/h", nil }
 	none := func() (string, error) { return "", errors.New("none") }
 	for _, tt := range []struct {
 		goos string
@@ -124,8 +125,14 @@ func TestLocate(t *testing.T) {
 		{"windows", nil, home, "/h/AppData/Local/pellucid"},
 		{"linux", nil, none, ""},
 	} {
-		got, err := locate(tt.goos, func(k string) string { return tt.env[k] }, tt.home)
-		if filepath.ToSlash(got) != tt.want || (err != nil) != (tt.want == "") {
+		getenv := func(k string) string {
+			if strings.HasPrefix(tt.env[k], "/") {
+				return root + tt.env[k]
+			}
+			return tt.env[k]
+		}
+		got, err := locate(tt.goos, getenv, tt.home)
+		if strings.TrimPrefix(filepath.ToSlash(got), root) != tt.want || (err != nil) != (tt.want == "") {
 			t.Errorf("%s %v: %q, %v; want %q", tt.goos, tt.env, got, err, tt.want)
 		}
 	}
