@@ -32,6 +32,7 @@ func machine(t *testing.T) (home, state string) {
 		t.Fatal(err)
 	}
 	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
 	t.Setenv("PELLUCID_STATE", state)
 	t.Setenv(install.KeyVar, "")
 	t.Chdir(t.TempDir())

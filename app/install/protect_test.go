@@ -146,7 +146,9 @@ func TestKeepCopyRunning(t *testing.T) {
 // it, and not while the login is over, or is that of a principal.
 func TestProtectLoggedIn(t *testing.T) {
 	t.Setenv("PELLUCID_STATE", filepath.Join(t.TempDir(), "state"))
-	t.Setenv("HOME", t.TempDir())
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
 	path := filepath.Join(t.TempDir(), "mcp.json")
 	const file = `{"mcpServers": {"my docs": {"url": "https://docs.example/mcp"}}}`
 	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
