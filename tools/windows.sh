@@ -12,6 +12,8 @@ dir=$(cd "$1" && pwd)
 shift
 export WINEPREFIX="$dir/prefix" WINEDEBUG=-all WINEDLLOVERRIDES=winemenubuilder.exe=d
 system="$WINEPREFIX/drive_c/windows/system32"
+exec 9>"$dir/lock"
+flock 9 # the end of one run ends what another one has started
 trap 'wineserver -k || true' EXIT
 
 if [ ! -f "$system/kernel32.dll" ]; then

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,7 +26,21 @@ func (t tests) Run() int {
 }
 
 func TestMain(m *testing.M) {
-	testscript.Main(tests{m}, map[string]func(){"pellucid": main})
+	testscript.Main(tests{m}, map[string]func(){"pellucid": func() {
+		if home := os.Getenv("HOME"); runtime.GOOS == "windows" && home != "" {
+			os.Setenv("USERPROFILE", home)
+			os.Setenv("APPDATA", filepath.Join(home, ".config"))
+		}
+		main()
+	}})
+}
+
+// noFile matches what this system says of a file that is not there.
+func noFile() string {
+	if runtime.GOOS == "windows" {
+		return `(The system cannot find the (file|path) specified|(File|Path) not found)\.`
+	}
+	return "no such file or directory"
 }
 
 func TestScripts(t *testing.T) {
@@ -44,6 +59,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("EXAMPLES", examples)
 			env.Setenv("HIDDEN", "https://e.example/\u202e")
 			env.Setenv("ESC", "\x1b[31m\u202e")
+			env.Setenv("NO_FILE", noFile())
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
@@ -58,6 +74,7 @@ func TestScripts(t *testing.T) {
 			"bytes":   cmdBytes,
 			"holds":   cmdHolds,
 			"capture": cmdCapture,
+			"replace": cmdReplace,
 			"until":   cmdUntil,
 		},
 	})
@@ -107,6 +124,8 @@ func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 // cmdBytes writes the bytes that a Go string literal stands for:
 //
 //	bytes FILE LITERAL [TIMES]
+//
+// Before the name of a file, >> has them written behind what it has.
 func cmdBytes(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 || len(args) > 3 {
 		ts.Fatalf("usage: bytes FILE LITERAL [TIMES]")
@@ -118,7 +137,12 @@ func cmdBytes(ts *testscript.TestScript, neg bool, args []string) {
 		times, err = strconv.Atoi(args[2])
 		ts.Check(err)
 	}
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Repeat(s, times)), 0o666))
+	name, isMore := strings.CutPrefix(args[0], ">>")
+	all := strings.Repeat(s, times)
+	if isMore {
+		all = ts.ReadFile(name) + all
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(name), []byte(all), 0o600))
 }
 
 // unquote returns what a Go string literal stands for; the quotes around it are
@@ -139,6 +163,23 @@ func cmdHolds(ts *testscript.TestScript, neg bool, args []string) {
 	if got := ts.ReadFile(args[0]); (got == want) == neg {
 		ts.Fatalf("%s is %+q", args[0], got)
 	}
+}
+
+// cmdReplace replaces what a regular expression matches in a file:
+//
+//	replace FILE REGEXP TEXT
+func cmdReplace(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: replace FILE REGEXP TEXT")
+	}
+	re, err := regexp.Compile(args[1])
+	ts.Check(err)
+	before := ts.ReadFile(args[0])
+	after := re.ReplaceAllString(before, args[2])
+	if after == before {
+		ts.Fatalf("no match for %q", args[1])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(after), 0o600))
 }
 
 // cmdCapture keeps what a group of a regular expression matches in the last stdout:
