@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"os/exec"
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){"pellucid": func() {
 		if home := os.Getenv("HOME"); runtime.GOOS == "windows" && home != "" {
 			os.Setenv("USERPROFILE", home)
-			os.Setenv("APPDATA", filepath.Join(home, ".config"))
+			os.Setenv("APPDATA", cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")))
 		}
 		main()
 	}})
