@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -233,13 +234,17 @@ func TestOtherClients(t *testing.T) {
 	kiro := write(t, filepath.Join(home, ".kiro", "settings", "mcp.json"), "{}")
 	warp := filepath.Dir(write(t, filepath.Join(home, ".warp", "x"), ""))
 	codex := write(t, filepath.Join(home, ".codex", "config.toml"), "[mcp_servers.a]\ncommand = 'srv'\n")
-	goose := write(t, filepath.Join(home, ".config", "goose", "config.yaml"), "extensions: {\n")
+	goose := filepath.Join(home, ".config", "goose", "config.yaml")
+	if runtime.GOOS == "windows" {
+		goose = filepath.Join(home, "AppData", "Roaming", "Block", "goose", "config", "config.yaml")
+	}
+	write(t, goose, "extensions: {\n")
 	text, r, _ := examine(t, Options{Config: config})
 	holds(t, "others", text, r, true,
 		"warning  clients    Kiro is on this machine ("+kiro+"), and protect does not change it: name its file: pellucid protect --file "+terminal.ShellWord(kiro)+"\n",
 		"warning  clients    Warp is on this machine ("+warp+"), and protect does not change it: it keeps its servers in its own settings: ",
 		"warning  codex      0 of 1 server behind the boundary: "+codex+": run pellucid protect\n",
-		"warning  goose      protect: \""+goose+"\": not a configuration that can be edited safely: it is not valid YAML: line 1\n")
+		"warning  goose      protect: "+strconv.Quote(goose)+": not a configuration that can be edited safely: it is not valid YAML: line 1\n")
 }
 
 // TestSampling: servers that asked for it in the journal and were refused, escaped.
