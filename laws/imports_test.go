@@ -54,7 +54,8 @@ platform/intake/intaketest:
 platform/loopback:
 platform/egress:   platform/loopback
 platform/sigv4:    github.com/aws/aws-sdk-go-v2
-platform/state:    golang.org/x/sys
+platform/privacy:  golang.org/x/sys
+platform/state:    platform/privacy golang.org/x/sys
 platform/syserror: golang.org/x/sys
 platform/logtest:
 platform/waittest:
@@ -71,7 +72,7 @@ platform/peer:
 platform/listen:   text/finding platform/auth platform/loopback platform/syserror
 platform/resident:
 platform/signin:
-platform/terminal: text/finding text/scrub text/href text/ucd text/strictjson github.com/go-json-experiment/json golang.org/x/sys
+platform/terminal: platform/privacy text/finding text/scrub text/href text/ucd text/strictjson github.com/go-json-experiment/json golang.org/x/sys
 platform/build:    text/scrub
 
 # mcp: reads and writes messages of the Model Context Protocol, in both eras, and lists where third-party text stands in them
@@ -101,7 +102,7 @@ grounding/consensus: text/href text/ucd text/rfc3339 text/strictjson grounding/a
 grounding/didweb:    text/href grounding/attest
 grounding/demonstration: text/href text/strictjson grounding/attest
 grounding/ground:    text/finding text/scrub text/href text/frame text/rfc3339 text/strictjson text/ucd platform/backoff platform/auth platform/loopback platform/terminal mcp/wire mcp/mcpmsg grounding/attest grounding/consensus github.com/modelcontextprotocol/go-sdk platform/intake
-grounding/validator: text/finding text/strictjson platform/terminal grounding/attest
+grounding/validator: text/finding text/strictjson platform/privacy platform/terminal grounding/attest
 grounding/ingest:    text/finding platform/backoff platform/state platform/terminal text/strictjson grounding/attest grounding/ground
 grounding/corpus:
 grounding/conform:   text/finding text/strictjson text/ucd platform/syserror platform/terminal grounding/attest grounding/corpus github.com/modelcontextprotocol/go-sdk
@@ -144,19 +145,19 @@ boundary/classifiers:          text/finding text/scrub text/strictjson model/llm
 boundary/reviewer:             model/llm boundary/rules boundary/surface
 boundary/plug:                 text/finding text/frame text/scrub text/strictjson platform/intake boundary/gateway github.com/go-json-experiment/json
 boundary/hook:                 text/frame text/strictjson boundary/gateway
-boundary/protect:              text/finding text/jsonc text/strictjson platform/build platform/state platform/terminal github.com/pelletier/go-toml/v2 go.yaml.in/yaml/v3
+boundary/protect:              text/finding text/jsonc text/strictjson platform/build platform/privacy platform/state platform/terminal github.com/pelletier/go-toml/v2 go.yaml.in/yaml/v3
 boundary/preflight:            text/finding text/strictjson platform/build platform/child platform/terminal mcp/wire boundary/classify boundary/descriptions boundary/fleet boundary/pinview boundary/protect boundary/reviewer boundary/rules boundary/surface
 boundary/meter:                text/finding text/scrub text/frame mcp/mcpmsg boundary/policy boundary/classify boundary/gateway go.opentelemetry.io/otel github.com/prometheus
 
 # storage: keeps state in SQLite or Postgres, behind interfaces that the packages above define
-storage: text/finding platform/backoff platform/syserror mcp/session record/captures record/hold record/ledger record/sequence record/index grounding/attest grounding/consensus grounding/ground boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text platform/lease platform/signin record/webhook
+storage: text/finding platform/backoff platform/privacy platform/syserror mcp/session record/captures record/hold record/ledger record/sequence record/index grounding/attest grounding/consensus grounding/ground boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text platform/lease platform/signin record/webhook
 
 # app: opens an installation and assembles what a verb serves from compiled rules; it also checks, audits and demonstrates an installation, erases a person from it, and holds the exit codes
 app/demo:    text/finding text/frame text/scrub platform/state platform/terminal github.com/modelcontextprotocol/go-sdk
 app/exit: platform/syserror
-app/install: text/finding text/frame platform/capture platform/keyring platform/login platform/state platform/terminal mcp/wire record/captures record/hold platform/backoff record/ledger record/sequence record/index record/witness grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
+app/install: text/finding text/frame platform/privacy platform/capture platform/keyring platform/login platform/state platform/terminal mcp/wire record/captures record/hold platform/backoff record/ledger record/sequence record/index record/witness grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
 app/forget:  text/finding platform/backoff platform/login platform/state platform/terminal record/hold record/ledger record/sequence grounding/ingest boundary/surface storage app/exit app/install
-app/audit:   text/finding text/frame platform/backoff platform/state platform/terminal record/hold record/ledger record/review record/witness record/sequence record/index boundary/evidence boundary/surface storage app/exit app/install github.com/go-json-experiment/json golang.org/x/mod
+app/audit:   text/finding text/frame platform/privacy platform/backoff platform/state platform/terminal record/hold record/ledger record/review record/witness record/sequence record/index boundary/evidence boundary/surface storage app/exit app/install github.com/go-json-experiment/json golang.org/x/mod
 app/explain: text/finding text/frame platform/state platform/terminal record/hold record/ledger record/review record/sequence record/standing record/trust boundary/policy boundary/gateway boundary/surface storage app/audit app/install
 app/backtest: text/finding platform/capture platform/terminal record/captures record/ledger record/sequence record/standing record/trust boundary/policy boundary/policy/expr boundary/rules storage app/install
 app/console/marked: text/scrub text/ucd
@@ -164,7 +165,7 @@ app/console: platform/capture record/captures record/review boundary/fleet bound
 app/guardreport: platform/state platform/terminal record/ledger record/sequence model/delegation model/guard model/analysis storage model/interval app/install
 app:         text/finding text/strictjson text/frame platform/backoff platform/capture platform/child platform/keyring platform/intake platform/login platform/loopback platform/sigv4 platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era mcp/session record/captures record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/demonstration grounding/ground grounding/validator grounding/ingest model/format model/counterfactual model/delegation model/llm model/guard model/analysis boundary/classify boundary/policy boundary/policy/values boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/descriptions boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/audit app/explain app/exit app/install platform/peer platform/lease record/webhook mcp/forward platform/egress platform/signin app/console boundary/hook golang.org/x/time/rate
 app/apptest: platform/logtest boundary/rules app github.com/modelcontextprotocol/go-sdk
-app/doctor:  text/finding text/strictjson platform/backoff platform/build platform/listen platform/login platform/peer platform/lease platform/state platform/terminal mcp/mcpmsg record/hold record/ledger record/sequence boundary/fleet boundary/gateway boundary/protect boundary/rules boundary/surface storage app/install boundary/hook
+app/doctor:  text/finding text/strictjson platform/privacy platform/backoff platform/build platform/listen platform/login platform/peer platform/lease platform/state platform/terminal mcp/mcpmsg record/hold record/ledger record/sequence boundary/fleet boundary/gateway boundary/protect boundary/rules boundary/surface storage app/install boundary/hook
 
 # cmd: holds the program: flags in, words and exit codes out
 cmd/pellucid:       * github.com/alecthomas/kong github.com/go-json-experiment/json boundary/hook

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -224,6 +225,39 @@ func TestClients(t *testing.T) {
 	}
 	text, r, _ := examine(t, Options{Config: config})
 	holds(t, "behind it", text, r, true, "ok       cursor     1 of 1 server behind the boundary: "+path+"\n")
+}
+
+// TestStaleClientFile: a file that the installed client does not read is never reported as being in order.
+func TestStaleClientFile(t *testing.T) {
+	home, _ := machine(t)
+	opt, err := install.ProtectOptions(nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stale, read := filepath.Join(home, "stale.json"), filepath.Join(home, "read.json")
+	for _, c := range []struct {
+		servers string
+		wants   []string
+	}{
+		{`{}`, []string{"ok no servers: " + read + ", the file that the installed app reads"}},
+		{`{"a":{"command":"pellucid","args":["wrap","--","srv"]}}`, []string{"ok 1 of 1 server behind the boundary: " + read + ", the file that the installed app reads"}},
+		{`{"a":{"command":"srv"}}`, []string{"warning 0 of 1 server behind the boundary: " + read + ", the file that the installed app reads: run pellucid protect",
+			"warning 0 of 1 server behind the boundary: " + stale + ": run pellucid protect"}},
+	} {
+		x := &examiner{}
+		for path, instead := range map[string]string{read: "", stale: read} {
+			write(t, path, `{"mcpServers":`+c.servers+`}`)
+			x.clientFile(opt, protect.Target{Client: "claude-desktop", Path: path, Format: protect.Generic, ReadInstead: instead}, path == read)
+		}
+		var got []string
+		for _, check := range x.report.Checks {
+			got = append(got, check.Status+" "+check.Says)
+		}
+		want := append(c.wants, "warning the installed app does not read "+stale+", but "+read+": its servers belong there")
+		if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+			t.Errorf("%s: %q, want %q", c.servers, got, want)
+		}
+	}
 }
 
 // TestOtherClients: a client whose servers protect does not reach is named, with what to do, and

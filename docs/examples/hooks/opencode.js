@@ -24,6 +24,6 @@ export const Pellucid = async () => ({
   "tool.execute.after": async (input, output) => {
     const of = output.output === undefined ? "content" : "output" // the blocks of an MCP tool
     const answer = await ask({ hook_event_name: "tool.execute.after", session_id: input.sessionID, tool_name: input.tool, tool_response: output[of] })
-    if (answer.output) output[of] = answer.output
+    if (answer.output !== undefined) output[of] = answer.output
   },
 })
