@@ -9,11 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+	"iter"
 	"log/slog"
+	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -34,6 +33,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
@@ -61,18 +61,19 @@ func (p consoleParts) options() console.Options {
 	if p.records != nil {
 		o.Ledger, pins = p.store.Ledger(), pins.WithEvidence(p.records.Pin)
 	}
-	o.Journal = func() (time.Time, error) {
-		dir, err := install.Open()
-		if err != nil {
-			return time.Time{}, err
+	o.Journal = func(text string) iter.Seq2[index.Row, error] {
+		return func(yield func(index.Row, error) bool) {
+			dir, err := install.Open()
+			if err != nil {
+				yield(index.Row{}, err)
+				return
+			}
+			for r, err := range audit.Journal(dir, text) {
+				if !yield(r.AsRow(), err) {
+					return
+				}
+			}
 		}
-		info, err := os.Stat(filepath.Join(dir.Path(), "decisions.jsonl"))
-		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
-			return time.Time{}, nil
-		} else if err != nil {
-			return time.Time{}, fmt.Errorf("console: journal of decisions: %w", terminal.WithoutPath(err))
-		}
-		return info.ModTime(), nil
 	}
 	o.Statement = audit.GuardStatement
 	o.Case = p.exportCase
@@ -214,7 +215,10 @@ func ServeConsole(ctx context.Context, p ConsolePlan) error {
 	}
 	defer func() { c.parts.records.Close() }()
 	var link error
+	release := func() {}
+	defer func() { release() }()
 	err = listen.Serve(ctx, "--listen", cmp.Or(p.Listen, "127.0.0.1:0"), auth.Local(auth.LocalOptions{}, c), time.Second, func(addr string) {
+		release = publishConsole(addr, p.Log)
 		var url string
 		if url, link = ConsoleLink(ctx, store, "http://"+addr, p.Person); link != nil {
 			return
@@ -284,6 +288,52 @@ func (c *storeConsole) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	now := c.now
 	c.mu.Unlock()
 	now.ServeHTTP(w, r)
+}
+
+// Files of the state directory. The process that serves a console holds the lock, and has written where.
+const (
+	consoleLock    = "console.lock"
+	consoleAddress = "console.addr"
+)
+
+// publishConsole says at which address this process serves a console, until release. An earlier one goes first.
+func publishConsole(addr string, log *slog.Logger) (release func()) {
+	dir, err := install.Open()
+	if err != nil {
+		log.Warn("pellucid console --link does not find this console", "error", err)
+		return func() {}
+	}
+	lock, err := dir.TryLock(consoleLock)
+	if err != nil {
+		return func() {} // another console says where it is
+	}
+	if host, port, bad := net.SplitHostPort(addr); bad == nil {
+		if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+			addr = net.JoinHostPort("127.0.0.1", port)
+		}
+	}
+	if err := dir.Write(consoleAddress, []byte(addr)); err != nil {
+		log.Warn("pellucid console --link does not find this console", "error", err)
+	}
+	return func() { lock.Close() }
+}
+
+// RunningConsole returns the base URL of the console that a process of this state directory serves now.
+func RunningConsole() (string, error) {
+	dir, err := install.Open()
+	if err != nil {
+		return "", err
+	}
+	lock, err := dir.TryLock(consoleLock)
+	if err == nil {
+		lock.Close()
+		return "", errors.New("console: no console of this state directory runs: start pellucid console, or name the address with --url")
+	}
+	addr, err := dir.Read(consoleAddress, 256)
+	if err != nil {
+		return "", err
+	}
+	return "http://" + string(addr), nil
 }
 
 // ConsoleLink makes a link that signs the person in to the console at base.

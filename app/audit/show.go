@@ -198,14 +198,17 @@ func (q *Query) journal(out io.Writer, cause error) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	list, there, err := q.journaled(dir)
-	switch {
+	switch there, err := HasJournal(dir); {
 	case err != nil:
 		return 0, err
 	case !there:
 		return 0, cause
 	case q.Filter.Principal != ledger.Digest{} || q.Filter.By != ledger.Digest{} || q.Filter.Digest != ledger.Digest{} || q.Before != nil:
 		return 0, exit.With(exit.Usage, errors.New("ledger: there is no ledger, and the journal has no principals, digests and indices"))
+	}
+	list, err := index.Newest(Journal(dir, ""), &q.Filter, q.limit(), (*JournalRow).AsRow)
+	if err != nil {
+		return 0, err
 	}
 	q.say("There is no ledger. These are decisions of the journal of this machine, which is not signed.\n")
 	w := bufio.NewWriter(out)

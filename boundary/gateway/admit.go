@@ -369,7 +369,7 @@ func itemOf(m *wire.Message) surface.Key {
 func (r *relay) refuseUnapproved(m *wire.Message, k *call) *wire.Message {
 	var args []any
 	if frame.IsLabel(r.cfg.Name) {
-		args = append(args, "run", "pellucid pins diff "+r.cfg.Name+r.cfg.Flag)
+		args = append(args, "run", surface.DiffCommand(r.cfg.Name, r.cfg.Flag, k.item))
 	}
 	id := r.refusedRequest(k, finding.Unapproved, args...)
 	if k.method != mcpmsg.CallTool || id == nil {

@@ -79,6 +79,16 @@ func joinReversed(parts []string) string {
 	return b.String()
 }
 
+// DiffCommand returns the command that shows what waits of a server, or of one item where a single one is given, and its
+// name needs no quotes in a shell. flag follows it.
+func DiffCommand(server, flag string, items ...Key) string {
+	run := "pellucid pins diff " + server
+	if len(items) == 1 && plainName(items[0].Name) && !strings.Contains(items[0].Name, "$") {
+		run += " " + items[0].Kind.String() + "/" + items[0].Name
+	}
+	return run + flag
+}
+
 // shownName is a name as a person may see it.
 func shownName(name string) string {
 	if plainName(name) {
