@@ -6,29 +6,23 @@ package syserror
 
 import (
 	"errors"
+	"slices"
 	"syscall"
 )
 
 // InUse reports whether something else listens at an address.
-func InUse(err error) bool { return is(err, inUse) }
+func InUse(err error) bool { return errors.Is(err, inUse) }
 
 // NotHere reports whether an address is none of this machine.
-func NotHere(err error) bool { return is(err, notHere) }
+func NotHere(err error) bool { return errors.Is(err, notHere) }
 
 // Refused reports whether nothing listens at an address.
-func Refused(err error) bool { return is(err, refused) }
-
-// Lost reports whether the other end of a connection or pipe has gone.
-func Lost(err error) bool { return is(err, lost...) }
+func Refused(err error) bool { return errors.Is(err, refused) }
 
 // TimedOut reports whether the system has waited in vain for the other end.
-func TimedOut(err error) bool { return is(err, timedOut) }
+func TimedOut(err error) bool { return errors.Is(err, timedOut) }
 
-func is(err error, numbers ...syscall.Errno) bool {
-	for _, n := range numbers {
-		if errors.Is(err, n) {
-			return true
-		}
-	}
-	return false
+// Lost reports whether the other end of a connection or pipe has gone.
+func Lost(err error) bool {
+	return slices.ContainsFunc(lost, func(n syscall.Errno) bool { return errors.Is(err, n) })
 }
