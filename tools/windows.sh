@@ -51,4 +51,4 @@ if cmp -s "$(go env GOROOT)/$file" "$dir/at_windows.go"; then
 fi
 printf '{"Replace": {"%s": "%s"}}\n' "$(go env GOROOT)/$file" "$dir/at_windows.go" >"$dir/overlay.json"
 
-GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go test -overlay "$dir/overlay.json" -p 1 -vet=off -short -timeout 8m -exec wine "$@"
+GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go test -overlay "$dir/overlay.json" -p 1 -vet=off -short -timeout 20m -exec wine "$@"
