@@ -3,6 +3,7 @@
 package doctor
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -22,6 +23,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/platform/privacy"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
@@ -30,7 +32,7 @@ import (
 func machine(t *testing.T) (home, state string) {
 	t.Helper()
 	home, state = t.TempDir(), t.TempDir()
-	if err := os.Chmod(state, 0o700); err != nil {
+	if err := errors.Join(os.Chmod(state, 0o700), privacy.Restrict(state)); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("HOME", home)
