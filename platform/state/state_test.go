@@ -418,6 +418,12 @@ func TestJournalErrors(t *testing.T) {
 	if err := j.Append([]byte(`{}`)); err != nil {
 		t.Error(err)
 	}
+	if err := errors.Join(os.Remove(j.path), os.Mkdir(j.path, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Append([]byte(`{}`)); err == nil {
+		t.Error("a record that has no file was not refused")
+	}
 	unixOnly(t)
 	path := filepath.Join(d.Path(), "open.jsonl")
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
