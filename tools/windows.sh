@@ -4,13 +4,14 @@
 # DIR keeps the Windows that they see. On Debian: apt-get install --no-install-recommends wine wine64 gcc-mingw-w64-x86-64-win32
 set -eu
 cc=x86_64-w64-mingw32-gcc
-for tool in wine $cc; do
+for tool in wine wineserver flock $cc; do
   command -v $tool >/dev/null || { echo "windows: no $tool here: the tests of Windows are skipped"; exit 0; }
 done
 mkdir -p "$1"
 dir=$(cd "$1" && pwd)
 shift
-export WINEPREFIX="$dir/prefix" WINEDEBUG=-all WINEDLLOVERRIDES=winemenubuilder.exe=d
+unset DISPLAY
+export WINEPREFIX="$dir/prefix" WINEDEBUG=-all WINEDLLOVERRIDES="winemenubuilder.exe,mscoree,mshtml=d"
 system="$WINEPREFIX/drive_c/windows/system32"
 exec 9>"$dir/lock"
 flock 9 # the end of one run ends what another one has started
