@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"log/slog"
 	"net"
 	"net/http"
@@ -21,6 +20,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/explain"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
@@ -33,7 +33,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
-	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
@@ -61,24 +60,11 @@ func (p consoleParts) options() console.Options {
 	if p.records != nil {
 		o.Ledger, pins = p.store.Ledger(), pins.WithEvidence(p.records.Pin)
 	}
-	o.Journal = func(text string) iter.Seq2[index.Row, error] {
-		return func(yield func(index.Row, error) bool) {
-			dir, err := install.Open()
-			if err != nil {
-				yield(index.Row{}, err)
-				return
-			}
-			for r, err := range audit.Journal(dir, text) {
-				if !yield(r.AsRow(), err) {
-					return
-				}
-			}
-		}
-	}
+	o.Journal = audit.JournalOfMachine
 	o.Statement = audit.GuardStatement
 	o.Case = p.exportCase
 	o.Explain = func(ctx context.Context, id string) (*explain.Explanation, error) {
-		dir, err := install.Open()
+		dir, err := local.OpenState()
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +81,7 @@ func (p consoleParts) options() console.Options {
 
 // exportCase writes the case of a decision, signed where the key of the log is here. What is encrypted stays so.
 func (p consoleParts) exportCase(ctx context.Context, id ledger.ID, w io.Writer) error {
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return err
 	}
@@ -194,7 +180,7 @@ func ServeConsole(ctx context.Context, p ConsolePlan) error {
 	if !loopback.Listener(p.Listen) {
 		return exit.With(exit.Usage, errors.New("console: --listen: want an address of this machine, such as 127.0.0.1:7422; for other machines, pellucid up serves the console with a login (docs/console.md)"))
 	}
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return err
 	}
@@ -203,7 +189,7 @@ func ServeConsole(ctx context.Context, p ConsolePlan) error {
 		return err
 	}
 	defer store.Close()
-	ring, err := install.Ring(dir)
+	ring, err := local.Ring(dir)
 	if err != nil {
 		return err
 	}
@@ -211,7 +197,7 @@ func ServeConsole(ctx context.Context, p ConsolePlan) error {
 	defer opened.Remove()
 	c := &storeConsole{dir: dir, parts: consoleParts{log: p.Log, store: store, sealer: &capture.Sealer{Keys: ring}, flag: p.DB.Flag("")}, signedIn: opened.Remove}
 	if err := c.look(ctx); err != nil {
-		return install.OpenError(err)
+		return local.OpenError(err)
 	}
 	defer func() { c.parts.records.Close() }()
 	var link error
@@ -298,7 +284,7 @@ const (
 
 // publishConsole says at which address this process serves a console, until release. An earlier one goes first.
 func publishConsole(addr string, log *slog.Logger) (release func()) {
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		log.Warn("pellucid console --link does not find this console", "error", err)
 		return func() {}
@@ -320,7 +306,7 @@ func publishConsole(addr string, log *slog.Logger) (release func()) {
 
 // RunningConsole returns the base URL of the console that a process of this state directory serves now.
 func RunningConsole() (string, error) {
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return "", err
 	}

@@ -38,14 +38,14 @@ func (a *Audit) indexFits(ctx context.Context) error {
 			}
 		}
 	}
-	err := a.l.s.query(ctx, func(r *sql.Rows) error {
+	err := a.l.s.EachRow(ctx, func(r *sql.Rows) error {
 		var idx int64
 		err := r.Scan(&idx)
 		bad[idx] = faultRow
 		return err
 	}, `SELECT idx FROM decisions WHERE idx < 0 OR idx >= ?`, size)
 	if err != nil {
-		return a.l.s.fail(ctx, "read the index", err)
+		return a.l.s.Fail(ctx, "read the index", err)
 	}
 	now, err := a.l.Indexed(ctx)
 	if err != nil || now < size {
@@ -62,14 +62,14 @@ func (a *Audit) indexFits(ctx context.Context) error {
 // rowTexts returns the exact rows of a span, each as a text of all that it says.
 func (a *Audit) rowTexts(ctx context.Context, from, to int64) (map[int64]string, error) {
 	out := map[int64]string{}
-	err := a.l.s.query(ctx, func(r *sql.Rows) error {
+	err := a.l.s.EachRow(ctx, func(r *sql.Rows) error {
 		row, exact, err := scanIndexRow(r)
 		if exact {
 			out[row.Index] = rowText(&row)
 		}
 		return err
 	}, `SELECT `+indexRowColumns+` LEFT JOIN decision_groups g ON g.id = d.grp WHERE d.idx >= ? AND d.idx < ?`, from, to)
-	return out, a.l.s.fail(ctx, "read the index", err)
+	return out, a.l.s.Fail(ctx, "read the index", err)
 }
 
 func rowText(r *index.Row) string {

@@ -14,7 +14,6 @@ import (
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/syserror"
 )
 
@@ -63,9 +62,9 @@ func Reason(err error) string {
 	}
 	text := why(f.cause)
 	switch {
-	case text == whyLocked, errors.Is(f.sentinel, ground.ErrBusy):
+	case text == whyLocked, errors.Is(f.sentinel, ErrBusy):
 		return "locked"
-	case text == whyFull, errors.Is(f.sentinel, ground.ErrFull):
+	case text == whyFull, errors.Is(f.sentinel, ErrFull):
 		return "full"
 	case text == whyNoTable:
 		return "missing-table"

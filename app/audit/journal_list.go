@@ -5,12 +5,14 @@ package audit
 import (
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -30,6 +32,22 @@ func (r *JournalRow) AsRow() index.Row {
 		row.Codes = append(row.Codes, ledger.Count{Code: finding.Code(code), N: codes[code]})
 	}
 	return row
+}
+
+// JournalOfMachine yields the decisions of Journal, of the state directory of this machine, as an index would have them.
+func JournalOfMachine(text string) iter.Seq2[index.Row, error] {
+	return func(yield func(index.Row, error) bool) {
+		dir, err := local.OpenState()
+		if err != nil {
+			yield(index.Row{}, err)
+			return
+		}
+		for r, err := range Journal(dir, text) {
+			if !yield(r.AsRow(), err) {
+				return
+			}
+		}
+	}
 }
 
 // HasJournal reports whether the journal of a state directory has a decision.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/index"
@@ -175,7 +176,7 @@ func (q *Query) elsewhere(d install.Database, out io.Writer, cause error) error 
 	if err != nil {
 		return err
 	}
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return err
 	}
@@ -194,7 +195,7 @@ func (q *Query) elsewhere(d install.Database, out io.Writer, cause error) error 
 // journal lists the decisions of the journal that the filter selects, the newest first. cause is why there
 // is no log; it stands where there is no journal either.
 func (q *Query) journal(out io.Writer, cause error) (int, error) {
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return 0, err
 	}

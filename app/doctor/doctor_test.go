@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
@@ -38,7 +39,7 @@ func machine(t *testing.T) (home, state string) {
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)
 	t.Setenv("PELLUCID_STATE", state)
-	t.Setenv(install.KeyVar, "")
+	t.Setenv(local.KeyVar, "")
 	t.Chdir(t.TempDir())
 	return home, state
 }
@@ -270,11 +271,11 @@ func TestOtherClients(t *testing.T) {
 	kiro := write(t, filepath.Join(home, ".kiro", "settings", "mcp.json"), "{}")
 	warp := filepath.Dir(write(t, filepath.Join(home, ".warp", "x"), ""))
 	codex := write(t, filepath.Join(home, ".codex", "config.toml"), "[mcp_servers.a]\ncommand = 'srv'\n")
-	goose := filepath.Join(home, ".config", "goose", "config.yaml")
+	settings := ".config"
 	if runtime.GOOS == "windows" {
-		goose = filepath.Join(home, "AppData", "Roaming", "Block", "goose", "config", "config.yaml")
+		settings = `AppData\Roaming`
 	}
-	write(t, goose, "extensions: {\n")
+	goose := write(t, filepath.Join(home, settings, "goose", "config.yaml"), "extensions: {\n")
 	text, r, _ := examine(t, Options{Config: config})
 	holds(t, "others", text, r, true,
 		"warning  clients    Kiro is on this machine ("+kiro+"), and protect does not change it: name its file: pellucid protect --file "+terminal.ShellWord(kiro)+"\n",
@@ -302,7 +303,7 @@ func TestSampling(t *testing.T) {
 func TestSamplingInStore(t *testing.T) {
 	machine(t)
 	db := install.Database(filepath.Join(t.TempDir(), "a.db"))
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/privacy"
 	"github.com/pellucid-mcp/pellucid/platform/state"
@@ -45,7 +46,7 @@ func (x *examiner) state() *state.Dir {
 
 // key looks at the key of the installation.
 func (x *examiner) key(dir *state.Dir) {
-	given := os.Getenv(install.KeyVar) != ""
+	given := os.Getenv(local.KeyVar) != ""
 	how, err := privacy.Exposure(dir.File("install.key"))
 	if !given && errors.Is(err, fs.ErrNotExist) {
 		x.report.add("key", OK, "none yet: it is made on first use")
@@ -54,7 +55,7 @@ func (x *examiner) key(dir *state.Dir) {
 	if given {
 		how, err = "", nil
 	}
-	if _, unusable := install.FenceKey(dir); unusable != nil {
+	if _, unusable := local.FenceKey(dir); unusable != nil {
 		err = unusable
 	}
 	switch {
@@ -62,7 +63,7 @@ func (x *examiner) key(dir *state.Dir) {
 		x.report.add("key", Failed, "%v", err)
 		return
 	case given:
-		x.report.add("key", OK, "given by %s, as to every replica", install.KeyVar)
+		x.report.add("key", OK, "given by %s, as to every replica", local.KeyVar)
 	case how != "":
 		x.report.add("key", Warning, "install.key %s", how)
 	default:
@@ -73,7 +74,7 @@ func (x *examiner) key(dir *state.Dir) {
 
 // keyIDs names the keys of the installation, which keys rotate replaces and retires.
 func (x *examiner) keyIDs(dir *state.Dir) {
-	keys, err := install.Keys(dir)
+	keys, err := local.Keys(dir)
 	if err != nil {
 		x.report.add("key", Failed, "%v", err)
 		return

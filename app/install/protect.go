@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
 	"github.com/pellucid-mcp/pellucid/platform/login"
 	"github.com/pellucid-mcp/pellucid/platform/state"
@@ -26,7 +27,7 @@ func ProtectOptions(skip []string, dangerouslyForce bool) (protect.Options, erro
 	if err != nil {
 		return protect.Options{}, fmt.Errorf("protect: find this program: %w", err)
 	}
-	dir, err := Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return protect.Options{}, err
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/descriptions"
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
-	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // A Settings is what the operator wants of one server.
@@ -66,13 +65,8 @@ type Config struct {
 	Collect func(ctx context.Context, bare bool) (*surface.Surface, error)
 }
 
-// diffCommand is surface.DiffCommand by the name that people know, where it can stand in a command.
 func (c *Config) diffCommand(items ...surface.Key) string {
-	server := c.Pin
-	if frame.IsLabel(c.Called) {
-		server = c.Called
-	}
-	return surface.DiffCommand(server, c.Flag, items...)
+	return surface.DiffCommand(c.Called, c.Pin, c.Flag, items...)
 }
 
 // Options are shared by all servers. Pins has to be set unless every Mode is Off.

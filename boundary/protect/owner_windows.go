@@ -3,6 +3,7 @@
 package protect
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 
@@ -12,4 +13,10 @@ import (
 func ours(fs.FileInfo) error { return nil }
 
 // keepOwner gives tmp the access list of the file that it replaces.
-func (f *file) keepOwner(tmp *os.File) error { return privacy.CopyAccess(f.real, tmp.Name()) }
+func (f *file) keepOwner(tmp *os.File) error {
+	err := privacy.CopyAccess(f.real, tmp.Name())
+	if errors.Is(err, fs.ErrNotExist) {
+		return errChanged
+	}
+	return err
+}

@@ -416,6 +416,15 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	for name, in := range map[string]string{"mcp.json": "\xff\xfe{\x00}\x00", "mcp.yaml": "\xfe\xff\x00a\x00:", "mcp.toml": "a\x00=\x00"} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(in), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := options(t).Protect(path, Generic); !errors.Is(err, ErrFormat) || !strings.HasSuffix(err.Error(), ": it is UTF-16: save it as UTF-8") {
+			t.Errorf("%s in UTF-16: %v", name, err)
+		}
+	}
 	path := write(t, "{} // c")
 	if _, err := options(t).Protect(path, Format{}); !errors.Is(err, ErrFormat) {
 		t.Errorf("a comment where the client reads none: %v", err)

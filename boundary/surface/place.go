@@ -79,11 +79,21 @@ func joinReversed(parts []string) string {
 	return b.String()
 }
 
-// DiffCommand returns the command that shows what waits of a server, or of one item where a single one is given, and its
-// name needs no quotes in a shell. flag follows it.
-func DiffCommand(server, flag string, items ...Key) string {
-	run := "pellucid pins diff " + server
-	if len(items) == 1 && plainName(items[0].Name) && !strings.Contains(items[0].Name, "$") {
+// DiffCommand returns the command that shows what waits of a server, by the name called or else by its identity; where a
+// single item is given, what waits of that one. Names that a shell would not take as they are do not stand in it. flag
+// follows.
+func DiffCommand(called, identity, flag string, items ...Key) string {
+	isWord := func(s string) bool { return plainName(s) && !strings.Contains(s, "$") }
+	run := "pellucid pins diff"
+	switch {
+	case isWord(called):
+		run += " " + called
+	case identity != "":
+		run += " " + identity
+	default:
+		return run + flag
+	}
+	if len(items) == 1 && isWord(items[0].Name) {
 		run += " " + items[0].Kind.String() + "/" + items[0].Name
 	}
 	return run + flag

@@ -11,11 +11,11 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
-	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/model/analysis"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	asking "github.com/pellucid-mcp/pellucid/model/counterfactual/run"
 	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/platform/egress"
 	"github.com/pellucid-mcp/pellucid/platform/privacy"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
@@ -56,7 +56,7 @@ type ccrEmbed struct {
 
 func (m *ccrEmbed) Validate() error {
 	switch {
-	case m.EmbedURL != "" && !rules.IsHTTP(m.EmbedURL):
+	case m.EmbedURL != "" && !egress.IsHTTP(m.EmbedURL):
 		return errors.New("--embed-url: want http:// or https:// and a host")
 	case (m.EmbedURL == "") != (m.EmbedModel == ""):
 		return errors.New("--embed-url and --embed-model: want both, or neither")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/platform/egress"
 )
 
 // reviewFlags say which model makes pass 2.
@@ -30,7 +31,7 @@ func (f *reviewFlags) rules(verb string, o rules.Options) (*rules.Review, error)
 	switch {
 	case f.Model == "" || f.URL == "":
 		return nil, exit.With(exit.Usage, errors.New(verb+": a review needs --review-model and --review-url"))
-	case !rules.IsHTTP(f.URL):
+	case !egress.IsHTTP(f.URL):
 		return nil, exit.With(exit.Usage, errors.New(verb+": --review-url: want http:// or https:// and a host"))
 	case f.Timeout < 0 || f.Tokens < 0:
 		return nil, exit.With(exit.Usage, errors.New(verb+": --review-timeout and --review-tokens must be positive"))

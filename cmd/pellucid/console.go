@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app"
+	"github.com/pellucid-mcp/pellucid/app/commandline"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/egress"
@@ -31,7 +32,7 @@ type consoleCmd struct {
 	Revoke    string `xor:"what" placeholder:"NAME" help:"Serve nothing: end the session of this name, the 16 hexadecimal digits that --sessions prints."`
 	JSON      bool   `name:"json" help:"Print what --sessions or --revoke says as JSON."`
 	signedBy
-	logFlags
+	commandline.LogFlags
 }
 
 func (consoleCmd) Help() string {
@@ -87,7 +88,7 @@ func (c *consoleCmd) Run(e *env) error {
 	}
 	ctx, stop := exit.UntilSignal()
 	defer stop()
-	p := app.ConsolePlan{DB: c.DB, Listen: c.Listen, Person: c.person(e), Log: c.logger(e.Stderr), Notice: e.Stderr}
+	p := app.ConsolePlan{DB: c.DB, Listen: c.Listen, Person: c.person(e), Log: c.Logger(e.Stderr), Notice: e.Stderr}
 	if !c.NoBrowser {
 		p.Open = openBrowser
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/hook"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/platform/logs"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -52,7 +53,7 @@ func (c *hookCmd) answer(e *env, event []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	log := app.NewLog(e.Stderr, r.Telemetry.LogJSON, r.Telemetry.LogLevel)
+	log := logs.New(e.Stderr, r.Telemetry.LogJSON, r.Telemetry.LogLevel)
 	if len(elsewhere) > 0 {
 		log.Warn("the configuration has mistakes that do not concern this host: pellucid doctor lists them", "first", elsewhere[0].String())
 	}

@@ -23,8 +23,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"go.uber.org/goleak"
+
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // TestMain makes the test binary play the children.

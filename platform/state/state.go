@@ -94,7 +94,7 @@ func locate(goos string, getenv func(string) string, home func() (string, error)
 	return filepath.Join(h, ".local", "state", "pellucid"), nil
 }
 
-// Former is the directory of an earlier release, if it is there: it is no longer read.
+// Former is the directory of an earlier release, if anything is in it. It is no longer read.
 func Former() string { return former(runtime.GOOS, os.Getenv) }
 
 func former(goos string, getenv func(string) string) string {
@@ -103,7 +103,7 @@ func former(goos string, getenv func(string) string) string {
 		return ""
 	}
 	path := filepath.Join(local, "pellucid")
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+	if entries, err := os.ReadDir(path); err != nil || len(entries) == 0 {
 		return ""
 	}
 	return path

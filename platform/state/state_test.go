@@ -151,6 +151,12 @@ func TestFormer(t *testing.T) {
 	if err := os.Mkdir(old, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	if got := find("windows"); got != "" {
+		t.Errorf("with nothing in it: %q", got)
+	}
+	if err := os.WriteFile(filepath.Join(old, "install.key"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if got := find("windows"); got != old {
 		t.Errorf("%q, want %q", got, old)
 	}
