@@ -56,7 +56,7 @@ peers-test:
 WINDOWS ?= ./platform/... ./boundary/protect ./record/... ./mcp/wire
 windows:
 	tools/windows.sh .tools/windows $(WINDOWS)
-	tools/windows.sh .tools/windows -run '^TestScripts$$' ./cmd/pellucid
+	tools/windows.sh .tools/windows -run "^Test(Scripts|Wrap|KeepCopy)" ./cmd/... ./app/install
 
 fmt:
 	@bad=$$($(GOFILES) | xargs -r gofmt -l); \
