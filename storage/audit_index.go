@@ -81,14 +81,14 @@ func (a *Audit) dropKeys(ctx context.Context, wanted map[indexKey]bool) error {
 		for _, k := range chunk {
 			args = append(args, k.value, k.at, k.idx)
 		}
-		err := a.l.s.query(ctx, func(r *sql.Rows) error {
+		err := a.l.s.Query(ctx, func(r *sql.Rows) error {
 			var k indexKey
 			err := r.Scan(&k.value, &k.at, &k.idx)
 			delete(wanted, k)
 			return err
 		}, `SELECT key, at, idx FROM decision_keys WHERE (key, at, idx) IN (VALUES (CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT))`+strings.Repeat(`, (?, ?, ?)`, len(chunk)-1)+`)`, args...)
 		if err != nil {
-			return a.l.s.fail(ctx, "read the index", err)
+			return a.l.s.Fail(ctx, "read the index", err)
 		}
 	}
 	return nil
