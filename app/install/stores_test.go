@@ -46,7 +46,7 @@ func TestDatabaseFlag(t *testing.T) {
 		db          Database
 		known, want string
 	}{
-		{"", "", ""}, {"", "/srv/x.db", ""}, {"/srv/x.db", "/srv/x.db", ""}, {"/srv/x.db", "", " --db /srv/x.db"}, {"/srv/x y.db", "/srv/x.db", ` --db "/srv/x y.db"`},
+		{"", "", ""}, {"", "/srv/x.db", ""}, {"/srv/x.db", "/srv/x.db", ""}, {"/srv/x.db", "", " --db /srv/x.db"}, {"/srv/x y.db", "/srv/x.db", " --db " + terminal.ShellWord("/srv/x y.db")},
 		{"x.db", "", " --db " + terminal.ShellWord(filepath.Join(here, "x.db"))}, {"postgres://u:secret@h/d", "", " --db URL"}, {"postgres://u:secret@h/d", "postgres://u:secret@h/d", ""},
 	} {
 		if got := x.db.Flag(x.known); got != x.want {

@@ -164,7 +164,7 @@ func TestRunPins(t *testing.T) {
 		{"again", false, first, "clean false", ""},
 		{"changed, and not remembered", true, other, "changed false", "\n    - Says the time.\n    + Says the hour.\n"},
 		{"as before", false, first, "clean false", ""},
-		{"changed", false, other, "changed false", "\n  decide        pellucid pins diff \"the clock\", then approve or block\n"},
+		{"changed", false, other, "changed false", "\n  decide        pellucid pins diff " + terminal.ShellWord("the clock") + ", then approve or block\n"},
 	} {
 		r := check(t, &Checker{Pins: store, NoPin: x.no}, &Target{Name: "the clock", dump: x.dump})
 		s := r.Servers[0]

@@ -25,7 +25,7 @@ type offSwitch struct {
 func (h hooking) findObstacle(m Machine) string {
 	for _, s := range h.off {
 		for _, pattern := range s.files {
-			for _, file := range m.expand(pattern) {
+			for _, file := range m.paths(pattern) {
 				value := ""
 				if t := readSettings(file); t != nil {
 					value = t.valueAt(t.root, s.path...)
@@ -40,7 +40,7 @@ func (h hooking) findObstacle(m Machine) string {
 		return "the variable " + name + " switches them off"
 	}
 	for _, pattern := range h.others {
-		for _, file := range m.expand(pattern) {
+		for _, file := range m.paths(pattern) {
 			if command := h.findRival(file); command != "" {
 				return fmt.Sprintf("the hook %s in %+q rewrites results too, and only one of both counts: remove one", finding.Quote(command), file)
 			}
@@ -50,14 +50,6 @@ func (h hooking) findObstacle(m Machine) string {
 		return "Codex runs a hook once you have trusted it: start codex, and look at /hooks"
 	}
 	return ""
-}
-
-// expand returns the files of a pattern that may exist.
-func (m Machine) expand(pattern string) []string {
-	if path := m.path(pattern); path != "" {
-		return expand(path)
-	}
-	return nil
 }
 
 // readSettings reads a file of settings; it returns nil if that does not exist or cannot be read.
