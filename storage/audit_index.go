@@ -81,7 +81,7 @@ func (a *Audit) dropKeys(ctx context.Context, wanted map[indexKey]bool) error {
 		for _, k := range chunk {
 			args = append(args, k.value, k.at, k.idx)
 		}
-		err := a.l.s.Query(ctx, func(r *sql.Rows) error {
+		err := a.l.s.EachRow(ctx, func(r *sql.Rows) error {
 			var k indexKey
 			err := r.Scan(&k.value, &k.at, &k.idx)
 			delete(wanted, k)
