@@ -57,3 +57,22 @@ func TestSetup(t *testing.T) {
 		}
 	}
 }
+
+// TestFaultMakesNoStore: flags with a fault leave no store behind.
+func TestFaultMakesNoStore(t *testing.T) {
+	dir := stateDir(t)
+	p := testPlan(t, dir)
+	p.Setup.Issuers = []string{"you"}
+	for name, open := range map[string]func() (*Adapter, error){
+		"serve":  func() (*Adapter, error) { return Open(t.Context(), dir, p) },
+		"import": func() (*Adapter, error) { return openImport(t.Context(), dir, p, nil) },
+		"query":  func() (*Adapter, error) { return openQuery(t.Context(), dir, p) },
+	} {
+		if _, err := open(); codeOf(err) != exit.Config {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Stat(p.DB); err == nil {
+			t.Errorf("%s has made a store", name)
+		}
+	}
+}
