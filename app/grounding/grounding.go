@@ -79,7 +79,7 @@ func Open(ctx context.Context, dir *state.Dir, p Plan) (_ *Adapter, err error) {
 
 // options are those of an adapter as the setup says, without its store.
 func (p *Plan) options() (ground.Options, error) {
-	o, err := p.Setup.compile()
+	o, err := p.Setup.compile(p.Log)
 	if p.Setup.DIDWeb {
 		o.Keys = didweb.New(didweb.Options{})
 	}
