@@ -134,7 +134,7 @@ boundary/admit:                text/finding text/frame text/strictjson platform/
 boundary/fleet:                text/finding text/frame text/strictjson platform/backoff platform/child mcp/wire mcp/mcpmsg boundary/gateway platform/intake
 boundary/rules:                text/finding text/scrub text/href text/frame text/jsonc text/rfc3339 text/strictjson text/ucd platform/auth platform/build platform/capture platform/egress platform/listen platform/logs platform/loopback platform/valueref platform/signin platform/terminal mcp/wire record/captures record/trust record/ledger record/webhook record/witness model/delegation model/format model/llm boundary/classify boundary/classify/deep boundary/classify/local boundary/classify/onnx boundary/classify/remote boundary/gateway boundary/policy boundary/policy/expr boundary/policy/values boundary/surface github.com/goccy/go-yaml github.com/fsnotify/fsnotify
 boundary/classifiers:          text/finding text/scrub text/strictjson model/llm boundary/policy boundary/gateway boundary/classify boundary/classify/deep boundary/classify/judge boundary/classify/local boundary/classify/onnx boundary/rules
-boundary/reviewer:             model/llm boundary/rules boundary/surface
+boundary/reviewer:             model/llm boundary/rules boundary/surface boundary/classify boundary/policy
 boundary/plug:                 text/finding text/frame text/scrub text/strictjson platform/intake boundary/gateway github.com/go-json-experiment/json
 boundary/hook/socket:          platform/state
 boundary/hook:                 text/frame text/strictjson boundary/gateway boundary/hook/socket
