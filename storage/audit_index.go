@@ -49,14 +49,14 @@ func (a *Audit) indexFits(ctx context.Context) error {
 			bad[k.idx] = faultIndexed
 		}
 	}
-	err := a.l.s.query(ctx, func(r *sql.Rows) error {
+	err := a.l.s.EachRow(ctx, func(r *sql.Rows) error {
 		var idx int64
 		err := r.Scan(&idx)
 		bad[idx] = faultRow
 		return err
 	}, `SELECT idx FROM decisions WHERE idx < 0 OR idx >= ?`, size)
 	if err != nil {
-		return a.l.s.fail(ctx, "read the index", err)
+		return a.l.s.Fail(ctx, "read the index", err)
 	}
 	now, err := a.l.Indexed(ctx)
 	if err != nil || now < size {
@@ -81,14 +81,14 @@ func (a *Audit) dropKeys(ctx context.Context, wanted map[indexKey]bool) error {
 		for _, k := range chunk {
 			args = append(args, k.value, k.at, k.idx)
 		}
-		err := a.l.s.query(ctx, func(r *sql.Rows) error {
+		err := a.l.s.EachRow(ctx, func(r *sql.Rows) error {
 			var k indexKey
 			err := r.Scan(&k.value, &k.at, &k.idx)
 			delete(wanted, k)
 			return err
 		}, `SELECT key, at, idx FROM decision_keys WHERE (key, at, idx) IN (VALUES (CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT))`+strings.Repeat(`, (?, ?, ?)`, len(chunk)-1)+`)`, args...)
 		if err != nil {
-			return a.l.s.fail(ctx, "read the index", err)
+			return a.l.s.Fail(ctx, "read the index", err)
 		}
 	}
 	return nil
@@ -97,14 +97,14 @@ func (a *Audit) dropKeys(ctx context.Context, wanted map[indexKey]bool) error {
 // rowTexts returns the exact rows of a span, each as a text of all that it says.
 func (a *Audit) rowTexts(ctx context.Context, from, to int64) (map[int64]string, error) {
 	out := map[int64]string{}
-	err := a.l.s.query(ctx, func(r *sql.Rows) error {
+	err := a.l.s.EachRow(ctx, func(r *sql.Rows) error {
 		row, exact, err := scanIndexRow(r)
 		if exact {
 			out[row.Index] = rowText(&row)
 		}
 		return err
 	}, `SELECT `+indexRowColumns+` LEFT JOIN decision_groups g ON g.id = d.grp WHERE d.idx >= ? AND d.idx < ?`, from, to)
-	return out, a.l.s.fail(ctx, "read the index", err)
+	return out, a.l.s.Fail(ctx, "read the index", err)
 }
 
 func rowText(r *index.Row) string {

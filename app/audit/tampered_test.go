@@ -18,6 +18,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
@@ -41,7 +42,7 @@ type usedLog struct {
 func newUsedLog(t *testing.T, where string) *usedLog {
 	t.Helper()
 	t.Setenv("PELLUCID_STATE", t.TempDir())
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +361,7 @@ func typeOf(u *usedLog, column string) string {
 func TestVerifyRemembers(t *testing.T) {
 	where := filepath.Join(t.TempDir(), "p.db")
 	u := newUsedLog(t, where)
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	must(t, err)
 	u.db.Close()
 	if code, out := u.verify(); code != 0 || !strings.Contains(out, "no earlier checkpoint is remembered") {
@@ -400,7 +401,7 @@ func TestVerifyRemembers(t *testing.T) {
 // leaves it out and says so in the log, and the gap stays visible.
 func TestAlteredIsNotSigned(t *testing.T) {
 	u := newUsedLog(t, filepath.Join(t.TempDir(), "p.db"))
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	must(t, err)
 	must(t, u.exec("UPDATE ledger_pending SET record = (SELECT record FROM ledger_pending WHERE wseq = 3 ORDER BY seq LIMIT 1) WHERE seq = (SELECT min(seq) FROM ledger_pending WHERE wseq = 2)"))
 	u.process(dir, true, func(*install.Records, *storage.Store) {})

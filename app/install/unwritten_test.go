@@ -5,6 +5,7 @@ package install_test
 import (
 	"bufio"
 	"context"
+	"database/sql"
 	"fmt"
 	"log/slog"
 	"os"
@@ -40,15 +41,17 @@ func openAt(t *testing.T, path string) (*state.Dir, *storage.Store, *install.Rec
 	return dir, s, r
 }
 
-// written counts the processes, dead ones included, that say that they have written what they had.
-func written(path string) (n int) {
+// countFiles counts the processes, dead ones included, whose files say that all is written, and that records wait.
+func countFiles(path string) (written, waiting int) {
 	files, _ := filepath.Glob(filepath.Join(path, "unwritten-*"))
 	for _, f := range files {
 		if b, _ := os.ReadFile(f); strings.HasPrefix(string(b), "-") {
-			n++
+			written++
+		} else if len(b) > 0 {
+			waiting++
 		}
 	}
-	return n
+	return written, waiting
 }
 
 // TestKilledIsTold: what verifies a log says that a process was killed with records which it had not written, first
@@ -64,10 +67,8 @@ func TestKilledIsTold(t *testing.T) {
 		note(r)
 		fmt.Println("begun")
 		bufio.NewReader(os.Stdin).ReadString('\n')
-		for {
-			note(r)
-			fmt.Println("busy")
-		}
+		note(r)
+		select {}
 	}
 	path := t.TempDir()
 	dir, s, r := openAt(t, path)
@@ -92,6 +93,11 @@ func TestKilledIsTold(t *testing.T) {
 		}
 		return ""
 	}
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(path, "pellucid.db")+"?_txlock=immediate&_pragma=busy_timeout(60000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
 	kill := func(busy bool) {
 		t.Helper()
 		cmd := exec.Command(os.Args[0], "-test.run=^TestKilledIsTold$")
@@ -101,21 +107,22 @@ func TestKilledIsTold(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for lines, want := bufio.NewScanner(out), "begun"; lines.Scan(); {
-			if lines.Text() != want {
-				t.Fatalf("%q", lines.Text())
+		if lines := bufio.NewScanner(out); !lines.Scan() || lines.Text() != "begun" {
+			t.Fatalf("%q", lines.Text())
+		}
+		if busy {
+			lock, err := db.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
 			}
-			if !busy {
-				waittest.Until(t, "all is written", func() bool { return written(path) == 2 })
-			}
-			if said := told(); said != "" && !busy {
+			defer lock.Rollback()
+			fmt.Fprintln(in)
+			waittest.Until(t, "a record waits", func() bool { _, waiting := countFiles(path); return waiting == 1 })
+		} else {
+			waittest.Until(t, "all is written", func() bool { written, _ := countFiles(path); return written == 2 })
+			if said := told(); said != "" {
 				t.Errorf("of a process that lives: %s", said)
 			}
-			if !busy || want == "busy" {
-				break
-			}
-			want = "busy"
-			fmt.Fprintln(in)
 		}
 		cmd.Process.Kill()
 		cmd.Wait()
