@@ -89,7 +89,7 @@ type Budget struct {
 	Concurrency int
 	Seed        uint64
 	Strategy    counterfactual.Strategy
-	Severity    counterfactual.Bands // zero: the usual ones
+	Severity    counterfactual.Bands  // zero: the usual ones
 	Rates       *counterfactual.Rates // of the model; nil: not measured
 }
 
