@@ -191,8 +191,13 @@ func (w *work) inProject(file string) bool {
 	return false
 }
 
+// pattern compiles a regular expression when it is first asked for.
+func pattern(s string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(s) })
+}
+
 // missingModule matches what a program says that does not find a package.
-var missingModule = regexp.MustCompile(`(?i)(?:no|not|cannot|can't|missing|unresolved|unable)[^\n]{0,40}(?:module|package|import|crate|library|command)[^\n]{0,20}['"\x60: ]([a-z0-9@._/-]+)`)
+var missingModule = pattern(`(?i)(?:no|not|cannot|can't|missing|unresolved|unable)[^\n]{0,40}(?:module|package|import|crate|library|command)[^\n]{0,20}['"\x60: ]([a-z0-9@._/-]+)`)
 
 // foreignPackage reports whether only third-party text names a package, and not since it is missing.
 func (w *work) foreignPackage(name string) bool {
@@ -204,7 +209,7 @@ func (w *work) foreignPackage(name string) bool {
 		return false
 	}
 	for _, text := range w.third {
-		for _, m := range missingModule.FindAllStringSubmatch(text, 64) {
+		for _, m := range missingModule().FindAllStringSubmatch(text, 64) {
 			if strings.Trim(m[1], "._/-") == name {
 				return false
 			}

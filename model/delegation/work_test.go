@@ -80,7 +80,7 @@ func TestEdits(t *testing.T) {
 		{"In .github/workflows/ci.yml set permissions.", ".github/workflows/ci.yml", "permissions: write-all", true},
 		{"", ".gitignore", "*.o", false},
 		{"Set .git/hooks/pre-commit.", ".git/hooks/pre-commit", "x", true},
-		{"", "/home/ann/.bashrc", "x", true},
+		{"", "/opt/ann/.bashrc", "x", true},
 		{"", "../other/a.py", "x", true},
 		{"", "/work/app/src/a.py", "x", false},
 		{"Use colorsama.", "requirements.txt", "flask\ncolorsama==1", true},
