@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app"
@@ -30,6 +31,9 @@ type ccrAnalyzeCmd struct {
 	Time        time.Duration `default:"60s" help:"Maximum time."`
 	Concurrency int           `default:"4" help:"Number of calls at the same time."`
 	Seed        uint64        `help:"Seed of all random choices."`
+	Strategy    string        `enum:"prior,uniform,stratified" default:"prior" help:"Order in which segments are withheld: prior (by suspicion), uniform, stratified (by source)."`
+	Severity    []float64     `placeholder:"LOW,MEDIUM,HIGH,CRITICAL" help:"Where the bands of severity begin, from 0 to 1."`
+	Stable      bool          `help:"Write a record without times: cmp shows whether two runs of one seed came to the same."`
 	Record      string        `placeholder:"FILE" help:"Write the evidence into this file, for ccr replay."`
 	JSON        bool          `name:"json" help:"Print the report as JSON."`
 	Context     string        `arg:"" help:"Saved context, or recorded run; - is standard input."`
@@ -44,6 +48,9 @@ type ccrAnalyzeCmd struct {
 }
 
 func (c *ccrAnalyzeCmd) Validate() error {
+	if n := len(c.Severity); n != 0 && n != 4 || !slices.IsSorted(c.Severity) || n > 0 && (c.Severity[0] < 0 || c.Severity[3] > 1) {
+		return errors.New("--severity: want four numbers from 0 to 1 in ascending order")
+	}
 	return cmp.Or(c.checkModel(), c.ccrEmbed.Validate())
 }
 
@@ -147,12 +154,20 @@ func (c *ccrAnalyzeCmd) analyze(ctx context.Context, e *env, q *analysis.Questio
 		return nil, err
 	}
 	q.Null = c.null
-	problem := q.Problem(judge, analysis.Budget{
-		Full: c.Full, Calls: c.Calls, Tokens: c.Tokens, Time: c.Time, Concurrency: c.Concurrency, Seed: c.Seed, Rates: c.rates,
-	})
+	budget := analysis.Budget{Full: c.Full, Calls: c.Calls, Tokens: c.Tokens, Time: c.Time, Concurrency: c.Concurrency, Seed: c.Seed, Rates: c.rates}
+	if c.Strategy != "prior" {
+		budget.Strategy = counterfactual.Strategy(c.Strategy)
+	}
+	if s := c.Severity; len(s) == 4 {
+		budget.Severity = counterfactual.Bands{Low: int(1000 * s[0]), Medium: int(1000 * s[1]), High: int(1000 * s[2]), Critical: int(1000 * s[3])}
+	}
+	if c.Stable {
+		budget.Concurrency = 1 // answers arrive in the order of the questions
+	}
+	problem := q.Problem(judge, budget)
 	asked := 0
 	b := terminal.NewBar(e.Stderr, e.Getenv, "ccr analyze", int64(problem.Budget.Calls))
-	by := asking.New(asking.Options{Client: client, Observe: func(asking.Step) { asked++; b.At(int64(asked), terminal.Plural(asked, "call")) }})
+	by := asking.New(asking.Options{Client: client, Stable: c.Stable, Observe: func(asking.Step) { asked++; b.At(int64(asked), terminal.Plural(asked, "call")) }})
 	out, err := by.Run(ctx, asking.Job{ID: "analyze", Assembly: q.Assembly, Judge: judge, Problem: problem})
 	b.Done()
 	if err != nil {

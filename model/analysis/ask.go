@@ -88,6 +88,8 @@ type Budget struct {
 	Time        time.Duration
 	Concurrency int
 	Seed        uint64
+	Strategy    counterfactual.Strategy
+	Severity    counterfactual.Bands  // zero: the usual ones
 	Rates       *counterfactual.Rates // of the model; nil: not measured
 }
 
@@ -100,7 +102,7 @@ func (q *Question) Problem(judge *counterfactual.Judge, b Budget) counterfactual
 		p.Full = true
 	}
 	p.Refine = true // after the attribution and its certificate, if calls are left
-	p.Seed = b.Seed
+	p.Seed, p.Strategy, p.Severity = b.Seed, b.Strategy, b.Severity
 	p.Budget.Calls, p.Budget.Tokens = b.Calls, b.Tokens
 	if b.Calls == 0 {
 		p.Budget.Calls = calls

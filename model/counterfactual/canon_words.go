@@ -214,7 +214,7 @@ var beforeHour = []string{"at", "by", "around", "from", "until", "till", "um", "
 
 // spoken notes what the user says in words: numbers and times of day.
 func (v *vocabulary) spoken() {
-	f := strings.Fields(v.squeezed)
+	f := strings.Fields(v.squeezed[:min(len(v.squeezed), 16*maxValue)])
 	for i := range f {
 		times, _, bare := timesAt(f[i:min(len(f), i+4)])
 		if !bare || i > 0 && slices.Contains(beforeHour, f[i-1]) {

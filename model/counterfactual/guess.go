@@ -77,15 +77,20 @@ func (p *Privileges) guess(tool string) int {
 	return 0
 }
 
+// pattern compiles a regular expression when it is first asked for: few calls need one, and each costs memory at the start.
+func pattern(s string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(s) })
+}
+
 // writing matches a statement that changes something, of SQL, Cypher and GraphQL.
-var writing = regexp.MustCompile(`(?is)^[\s(]*(?:insert\s+(?:or\s+\w+\s+)?into|replace\s+into|update\s+\S+.*\sset\s|delete\s+from|(?:create|drop|alter|comment\s+on)\s+(?:or\s+replace\s+)?(?:temp\w*\s+|unique\s+|materialized\s+)?` +
+var writing = pattern(`(?is)^[\s(]*(?:insert\s+(?:or\s+\w+\s+)?into|replace\s+into|update\s+\S+.*\sset\s|delete\s+from|(?:create|drop|alter|comment\s+on)\s+(?:or\s+replace\s+)?(?:temp\w*\s+|unique\s+|materialized\s+)?` +
 	`(?:table|index|view|user|role|database|schema|function|trigger|extension|procedure|sequence|policy|column|constraint|type)\b|create\s*\(|merge\s|truncate\s|grant\s+\S+.*\sto\s|revoke\s+\S+.*\sfrom\s|copy\s+\S+\s+(?:from|to)\s|call\s+\S+|exec(?:ute)?\s|vacuum|reindex|attach\s+database|load\s+(?:data|csv)|pragma\s+\w+\s*=|mutation\b)`)
 
 // within a statement that begins with a reading word these change something.
-var writingLater = regexp.MustCompile(`(?is)^[\s(]*(?:with|match|optional\s+match|unwind|explain\s+analy[sz]e|profile|begin|use|for)\b.*\b(?:insert\s+into|update\s+\S+.*\sset|delete|set|remove|create|merge|detach)\b|^[\s(]*select\b.*\binto\s+(?:outfile|dumpfile|table\b|\w+\s+from\b)`)
+var writingLater = pattern(`(?is)^[\s(]*(?:with|match|optional\s+match|unwind|explain\s+analy[sz]e|profile|begin|use|for)\b.*\b(?:insert\s+into|update\s+\S+.*\sset|delete|set|remove|create|merge|detach)\b|^[\s(]*select\b.*\binto\s+(?:outfile|dumpfile|table\b|\w+\s+from\b)`)
 
 // sqlComment matches a comment of SQL, or of GraphQL.
-var sqlComment = regexp.MustCompile(`(?s)/\*.*?\*/|--[^\n]*|(?m)^\s*(?:#|//)[^\n]*`)
+var sqlComment = pattern(`(?s)/\*.*?\*/|--[^\n]*|(?m)^\s*(?:#|//)[^\n]*`)
 
 // actsBy reports whether the arguments of a call make it one that changes something, whatever its name says: a statement
 // that writes, and a method of HTTP.
@@ -105,8 +110,8 @@ func actsBy(args []byte) (yes bool) {
 		case is("method", "verb"):
 			yes = slices.Contains([]string{"POST", "PUT", "PATCH", "DELETE"}, strings.ToUpper(strings.TrimSpace(text)))
 		case is("sql", "cypher", "statement", "query", "q", "gql", "graphql", "mutation", "expression", "command", "script"):
-			for one := range strings.SplitSeq(sqlComment.ReplaceAllString(cutValue(text), " "), ";") {
-				yes = yes || writing.MatchString(one) || writingLater.MatchString(one)
+			for one := range strings.SplitSeq(sqlComment().ReplaceAllString(cutValue(text), " "), ";") {
+				yes = yes || writing().MatchString(one) || writingLater().MatchString(one)
 			}
 		}
 	})

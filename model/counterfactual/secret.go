@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -15,10 +14,10 @@ import (
 // A segment holds a secret where a name that says so stands before a value, where a value begins as keys of services do, or
 // where the agent read a file of credentials.
 var (
-	assigned = regexp.MustCompile(`(?i)(?:^|[^a-z0-9])([a-z0-9_.-]*(?:api[_-]?key|access[_-]?key|private[_-]?key|secret|token|passw(?:or)?d|passphrase|pwd|credential|[_.-]key)[a-z0-9_.-]*|key)["']?\s*(?:=>|=|:)\s*["']?([^\s"',]{6,512})`)
-	prefixed = regexp.MustCompile(`\b(?:sk-|sk_live_|rk_live_|gh[pousr]_|github_pat_|glpat-|xox[abposr]-|AKIA|ASIA|AIza|npm_|pypi-|hf_|eyJ)[A-Za-z0-9_\-.=+/]{3,512}`)
-	keyFile  = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----\s*([A-Za-z0-9+/=]{16,512})`)
-	anyValue = regexp.MustCompile(`[A-Za-z0-9_\-.=+/@!$%^*~]{8,512}`)
+	assigned = pattern(`(?i)(?:^|[^a-z0-9])([a-z0-9_.-]*(?:api[_-]?key|access[_-]?key|private[_-]?key|secret|token|passw(?:or)?d|passphrase|pwd|credential|[_.-]key)[a-z0-9_.-]*|key)["']?\s*(?:=>|=|:)\s*["']?([^\s"',]{6,})`)
+	prefixed = pattern(`\b(?:sk-|sk_live_|rk_live_|gh[pousr]_|github_pat_|glpat-|xox[abposr]-|AKIA|ASIA|AIza|npm_|pypi-|hf_|eyJ)[A-Za-z0-9_\-.=+/]{3,}`)
+	keyFile  = pattern(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----\s*([A-Za-z0-9+/=]{16,})`)
+	anyValue = pattern(`[A-Za-z0-9_\-.=+/@!$%^*~]{8,}`)
 )
 
 // Credentials are names of files, and parts of paths, that hold credentials.
@@ -40,21 +39,21 @@ func (a *Assembly) secretsIn() []string {
 	for i := range a.Segments {
 		s := &a.Segments[i]
 		text := s.Text
-		for _, m := range assigned.FindAllStringSubmatch(text, maxSecrets) {
+		for _, m := range assigned().FindAllStringSubmatch(text, maxSecrets) {
 			if strings.ContainsAny(m[2], "0123456789") || len(m[2]) >= 16 {
 				add(m[2])
 			}
 		}
-		for _, m := range prefixed.FindAllString(text, maxSecrets) {
+		for _, m := range prefixed().FindAllString(text, maxSecrets) {
 			if strings.ContainsAny(m, "0123456789") {
 				add(m)
 			}
 		}
-		for _, m := range keyFile.FindAllStringSubmatch(text, maxSecrets) {
+		for _, m := range keyFile().FindAllStringSubmatch(text, maxSecrets) {
 			add(m[1])
 		}
 		if call := strings.ToLower(s.Call[:min(len(s.Call), maxValue)]); ContainsAny(call, Credentials) {
-			for _, m := range anyValue.FindAllString(text, maxSecrets) {
+			for _, m := range anyValue().FindAllString(text, maxSecrets) {
 				if strings.ContainsAny(m, "0123456789") {
 					add(m[strings.IndexByte(m, '=')+1:])
 				}

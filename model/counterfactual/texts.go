@@ -3,6 +3,7 @@
 package counterfactual
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -34,14 +35,29 @@ func (t Texts) Hold(s string) bool {
 // around is how many bytes of a text before and behind a value may say what it is, on the same line and in the same object.
 const around = 160
 
+// maxLowered bounds the text in which something is looked for beside a value.
+const maxLowered = 1 << 20
+
+// lowered yields the texts of the segments in small letters.
+func (a *Assembly) lowered() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		left := maxLowered
+		for i := range a.Segments {
+			text := a.Segments[i].Text
+			if left -= len(text); left < 0 || !yield(strings.ToLower(text)) {
+				return
+			}
+		}
+	}
+}
+
 // HoldNear reports whether a segment holds a canonical value beside all of some words: "Dentist: Dr. Wu, office@example.com"
 // says what a request means by "my dentist".
 func (a *Assembly) HoldNear(value string, of []string) bool {
 	if value = strings.ToLower(plainValue(value)); value == "" {
 		return false
 	}
-	for i := range a.Segments {
-		text := strings.ToLower(a.Segments[i].Text)
+	for text := range a.lowered() {
 		for at, tries := 0, 0; tries < 64; tries++ {
 			k := strings.Index(text[at:], value)
 			if k < 0 {
@@ -67,8 +83,7 @@ func (a *Assembly) HoldBeside(value, other string) bool {
 	if value, other = strings.ToLower(plainValue(value)), strings.ToLower(plainValue(other)); value == "" {
 		return false
 	}
-	for i := range a.Segments {
-		text := strings.ToLower(a.Segments[i].Text)
+	for text := range a.lowered() {
 		for at, tries := 0, 0; tries < 64; tries++ {
 			k := strings.Index(text[at:], value)
 			if k < 0 {

@@ -4,7 +4,6 @@ package delegation
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,10 +12,10 @@ import (
 
 // Patterns of a command line that no build or test of a project has.
 var (
-	intoShell = regexp.MustCompile(`(?i)\|\s*(?:sudo\s+)?(?:/\S*/)?(?:(?:ba|z|da|k|fi|c)?sh|pwsh|iex|(?:python3?|perl|ruby|node|php)\s*(?:-\s*)?(?:[;&|]|$))(?:\s|[;&|]|$)|<\(\s*(?:curl|wget)|\$\(\s*(?:curl|wget)|\x60\s*(?:curl|wget)|(?:sh|bash|eval|source)\s+["']?(?:<\(|\$\()`)
-	urls      = regexp.MustCompile(`(?i)\b(?:https?|ftp|ssh|git)://[^\s"'|;)<>\x60]+`)
-	inner     = regexp.MustCompile(`\s-l?c\s+["']`)
-	assigns   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	intoShell = pattern(`(?i)\|\s*(?:sudo\s+)?(?:/\S*/)?(?:(?:ba|z|da|k|fi|c)?sh|pwsh|iex|(?:python3?|perl|ruby|node|php)\s*(?:-\s*)?(?:[;&|]|$))(?:\s|[;&|]|$)|<\(\s*(?:curl|wget)|\$\(\s*(?:curl|wget)|\x60\s*(?:curl|wget)|(?:sh|bash|eval|source)\s+["']?(?:<\(|\$\()`)
+	urls      = pattern(`(?i)\b(?:https?|ftp|ssh|git)://[^\s"'|;)<>\x60]+`)
+	inner     = pattern(`\s-l?c\s+["']`)
+	assigns   = pattern(`^[A-Za-z_][A-Za-z0-9_]*=`)
 )
 
 // Programs by what they may do.
@@ -49,10 +48,10 @@ func (w *work) foreignCommand(line string) bool {
 		return false
 	}
 	lower := strings.ToLower(line)
-	if intoShell.MatchString(line) || counterfactual.ContainsAny(lower, hardCredentials) {
+	if intoShell().MatchString(line) || counterfactual.ContainsAny(lower, hardCredentials) {
 		return true
 	}
-	for _, u := range urls.FindAllString(line, 64) {
+	for _, u := range urls().FindAllString(line, 64) {
 		if host := hostIn(u); !localHost(host) && w.only(host) {
 			return true
 		}
@@ -67,10 +66,10 @@ func (w *work) foreignCommand(line string) bool {
 
 // simpleCommands are the commands of a line, each as its words without quotes.
 func simpleCommands(line string) (out [][]string) {
-	line = inner.ReplaceAllString(line, " ; ")
+	line = inner().ReplaceAllString(line, " ; ")
 	for part := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(";&|\n()`{}", r) }) {
 		f := strings.FieldsFunc(part, func(r rune) bool { return strings.ContainsRune(" \t\r\"'", r) })
-		for len(f) > 0 && (slices.Contains(wrappers, f[0]) && f[0] != "sudo" && f[0] != "doas" || assigns.MatchString(f[0]) || f[0] == "$") {
+		for len(f) > 0 && (slices.Contains(wrappers, f[0]) && f[0] != "sudo" && f[0] != "doas" || assigns().MatchString(f[0]) || f[0] == "$") {
 			f = f[1:]
 		}
 		if len(f) > 0 && len(out) < 256 {

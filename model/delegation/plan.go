@@ -368,7 +368,7 @@ var changing = []string{"update", "edit", "modify", "reschedule", "change", "set
 
 // recorded reports whether a call changes a record, and the value stands beside the id of the record where that was read.
 func (w *deciding) recorded(k int) bool {
-	if !named1(w.call.Name, changing...) {
+	if !toolSays(w.call.Name, changing...) {
 		return false
 	}
 	return slices.ContainsFunc(w.proposal.Critical, func(x counterfactual.Argument) bool {

@@ -10,7 +10,7 @@ import (
 
 // TestRelated: which values a name of the user may stand for. Both are canonical.
 func TestRelated(t *testing.T) {
-	a := &counterfactual.Assembly{Segments: []counterfactual.Segment{{Text: "Dentist: Dr. Wu, office@wu.test\nSummary for summary.md: see /home/ann/.bashrc"}}}
+	a := &counterfactual.Assembly{Segments: []counterfactual.Segment{{Text: "Dentist: Dr. Wu, office@wu.test\nSummary for summary.md: see /opt/ann/.bashrc"}}}
 	for _, tt := range []struct {
 		name, value string
 		want        bool
@@ -43,7 +43,7 @@ func TestRelated(t *testing.T) {
 		{"fifty euros", "n:550", false},
 		{"n:100", "n:9100", false},
 		{"an hour and a half", "n:90", true},
-		{"summary.md", "/home/ann/.bashrc", false},
+		{"summary.md", "/opt/ann/.bashrc", false},
 		{"", "", true},
 	} {
 		if got := (comparison{a}).same(tt.name, tt.value); got != tt.want {

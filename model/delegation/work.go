@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 )
@@ -19,6 +20,7 @@ import (
 // work judges the calls of one context.
 type work struct {
 	a           *counterfactual.Assembly
+	load        func()               // sets the texts
 	mine, third counterfactual.Texts // the user's words and task files, and all else
 	told        counterfactual.Texts // mine, and texts without a program that the user names: they may say what to run
 }
@@ -28,7 +30,15 @@ var taskFiles = []string{"makefile", "gnumakefile", "justfile", "taskfile.yml", 
 	"go.mod", "cmakelists.txt", "requirements.txt", "requirements-dev.txt", "gemfile", "composer.json", "docker-compose.yml", "compose.yaml", ".pre-commit-config.yaml"}
 
 func newWork(a *counterfactual.Assembly) *work {
-	w := &work{a: a, mine: a.TrustedTexts()}
+	w := &work{a: a}
+	w.load = sync.OnceFunc(w.read)
+	return w
+}
+
+// read sorts the texts of the context. Few calls need them.
+func (w *work) read() {
+	a := w.a
+	w.mine = a.TrustedTexts()
 	file := func(s *counterfactual.Segment, is func(base, text string) bool) (yes bool) {
 		counterfactual.EachArgument(counterfactual.Call{Arguments: []byte(s.Call)}, func(at, text string) {
 			yes = yes || counterfactual.IsLocal(at) && !strings.Contains(text, "://") && is(strings.ToLower(path.Base(text)), text)
@@ -43,7 +53,6 @@ func newWork(a *counterfactual.Assembly) *work {
 	w.told = append(slices.Clone(user), a.Segmented(func(s *counterfactual.Segment) bool { return file(s, task) || file(s, told) })...)
 	w.third = a.Segmented(func(s *counterfactual.Segment) bool { return !file(s, task) })
 	w.mine = append(slices.Clone(user), a.Segmented(func(s *counterfactual.Segment) bool { return file(s, task) })...)
-	return w
 }
 
 // only reports whether third-party text alone holds the words.
@@ -60,6 +69,10 @@ type worked struct {
 func (w *work) judge(c counterfactual.Call, planned func(at, value string) bool) (out worked) {
 	out.work, out.foreign = map[string]bool{}, map[string]bool{}
 	edits, installs, file, added, removed := isEdit(c.Name), isInstall(c.Name), "", "", ""
+	if !edits && !installs && !toolSays(c.Name, shells...) {
+		return out
+	}
+	w.load()
 	counterfactual.EachArgument(c, func(at, text string) {
 		leaf := strings.ToLower(at[strings.LastIndexByte(at, '.')+1:])
 		switch {
@@ -93,37 +106,55 @@ func (w *work) judge(c counterfactual.Call, planned func(at, value string) bool)
 		})
 	}
 	if slices.ContainsFunc(manifests, func(m string) bool { ok, _ := path.Match(m, strings.ToLower(path.Base(file))); return ok }) {
-		before := counterfactual.Words(removed)
-		for name := range strings.FieldsFuncSeq(added, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"',:;=<>~^()[]{}", r) }) {
-			if !slices.Contains(before, strings.ToLower(name)) && w.foreignPackage(name) {
+		seen := map[string]bool{}
+		for name := range strings.FieldsFuncSeq(removed, notName) {
+			seen[strings.ToLower(name)] = true
+		}
+		names := 0
+		for name := range strings.FieldsFuncSeq(added, notName) {
+			if name = strings.ToLower(name); seen[name] {
+				continue
+			}
+			seen[name] = true
+			if names++; names > maxNewNames || w.foreignPackage(name) {
 				for at := range out.work {
 					out.work[at], out.foreign[at] = false, true
 				}
+				break
 			}
 		}
 	}
 	return out
 }
 
+// maxNewNames bounds the names that an edit of a manifest may bring.
+const maxNewNames = 64
+
+// notName parts the names in a manifest.
+func notName(r rune) bool { return strings.ContainsRune(" \t\r\n\"',:;=<>~^()[]{}", r) }
+
 // manifests are the files that say on what a project depends.
 var manifests = []string{"requirements*.txt", "package.json", "go.mod", "cargo.toml", "pyproject.toml", "gemfile", "pom.xml", "build.gradle*", "setup.py", "setup.cfg", "composer.json", "pipfile", "environment.y*ml", "dockerfile"}
 
-func named1(tool string, list ...string) bool {
+// toolSays reports whether the name of a tool has one of some words.
+func toolSays(tool string, list ...string) bool {
 	return slices.ContainsFunc(counterfactual.Words(tool), func(w string) bool { return slices.Contains(list, w) })
 }
 
 func isEdit(tool string) bool {
-	return named1(tool, "edit", "editor", "patch", "write", "save", "replace", "insert", "create", "append", "update", "modify", "overwrite") && named1(tool, "file", "files", "patch", "text", "edit", "editor", "code", "notebook", "write", "replace")
+	return toolSays(tool, "edit", "editor", "patch", "write", "save", "replace", "insert", "create", "append", "update", "modify", "overwrite") && toolSays(tool, "file", "files", "patch", "text", "edit", "editor", "code", "notebook", "write", "replace")
 }
 
 func isInstall(tool string) bool {
-	return named1(tool, "install", "pip", "npm") || named1(tool, "add") && named1(tool, "package", "packages", "dependency", "library", "module")
+	return toolSays(tool, "install", "pip", "npm") || toolSays(tool, "add") && toolSays(tool, "package", "packages", "dependency", "library", "module")
 }
+
+// shells are words of names of tools that run commands.
+var shells = []string{"shell", "bash", "sh", "terminal", "command", "commands", "cmd", "exec", "execute", "run", "powershell", "console", "process"}
 
 func isCommand(tool, leaf string) bool {
 	words := counterfactual.Words(leaf)
-	shell := named1(tool, "shell", "bash", "sh", "terminal", "command", "commands", "cmd", "exec", "execute", "run", "powershell", "console", "process")
-	return shell && slices.ContainsFunc(words, func(w string) bool {
+	return toolSays(tool, shells...) && slices.ContainsFunc(words, func(w string) bool {
 		return slices.Contains([]string{"command", "commands", "cmd", "commandline", "script", "input", "args", "code"}, w)
 	})
 }
@@ -160,8 +191,13 @@ func (w *work) inProject(file string) bool {
 	return false
 }
 
+// pattern compiles a regular expression when it is first asked for.
+func pattern(s string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(s) })
+}
+
 // missingModule matches what a program says that does not find a package.
-var missingModule = regexp.MustCompile(`(?i)(?:no|not|cannot|can't|missing|unresolved|unable)[^\n]{0,40}(?:module|package|import|crate|library|command)[^\n]{0,20}['"\x60: ]([a-z0-9@._/-]+)`)
+var missingModule = pattern(`(?i)(?:no|not|cannot|can't|missing|unresolved|unable)[^\n]{0,40}(?:module|package|import|crate|library|command)[^\n]{0,20}['"\x60: ]([a-z0-9@._/-]+)`)
 
 // foreignPackage reports whether only third-party text names a package, and not since it is missing.
 func (w *work) foreignPackage(name string) bool {
@@ -173,7 +209,7 @@ func (w *work) foreignPackage(name string) bool {
 		return false
 	}
 	for _, text := range w.third {
-		for _, m := range missingModule.FindAllStringSubmatch(text, 64) {
+		for _, m := range missingModule().FindAllStringSubmatch(text, 64) {
 			if strings.Trim(m[1], "._/-") == name {
 				return false
 			}

@@ -4,6 +4,7 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 
@@ -132,6 +133,10 @@ func (w *work) ask(ctx context.Context, p counterfactual.Probe) reply {
 	got := Ask(ctx, w.r.o.Client, v)
 	if got.Said != nil {
 		a.obs = w.job.Judge.Observe(p, got.Said)
+		if w.r.o.Stable {
+			said, _ := json.Marshal(got.Said) // texts and bytes alone: it cannot fail
+			got.Response = digest(said)
+		}
 	}
 	a.is(&got)
 	return a

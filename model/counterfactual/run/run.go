@@ -37,6 +37,9 @@ type Options struct {
 	// Observe is called after every question, by one goroutine of a run; it must not
 	// block. nil: nobody looks.
 	Observe func(Step)
+	// Stable leaves out of a record what differs between runs that come to the same: times, and what a provider
+	// writes around an answer.
+	Stable bool
 	// maxKept bounds the bytes of answers that a run keeps for its repair; 0 = 32 MiB.
 	maxKept int
 }
@@ -170,7 +173,9 @@ func (w *work) begin(ctx context.Context) {
 // take gives an answer to the plan.
 func (w *work) take(a reply) {
 	w.out--
-	a.obs.Elapsed = time.Since(w.since).Milliseconds()
+	if !w.r.o.Stable {
+		a.obs.Elapsed = time.Since(w.since).Milliseconds()
+	}
 	drift := a.obs.Model != "" && w.model != "" && a.obs.Model != w.model
 	if w.model == "" {
 		w.model = a.obs.Model
