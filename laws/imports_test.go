@@ -122,7 +122,7 @@ boundary/policy/expr:          text/finding platform/reuse boundary/policy cel.d
 boundary/policy/values:        text/finding text/strictjson model/counterfactual model/delegation boundary/policy/expr cel.dev/cel-go
 boundary/classify:             boundary/policy github.com/failsafe-go golang.org/x/time
 boundary/classify/local:       boundary/classify text/ucd
-boundary/classify/deep:        text/finding boundary/classify boundary/classify/local golang.org/x/sys
+boundary/classify/deep:        text/finding text/strictjson boundary/classify boundary/classify/local golang.org/x/sys
 boundary/classify/judge:       boundary/classify
 boundary/classify/remote:      text/strictjson platform/egress platform/sigv4 boundary/classify
 boundary/classify/onnx:       text/finding text/strictjson platform/backoff platform/child boundary/classify

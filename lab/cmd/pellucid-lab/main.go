@@ -42,7 +42,6 @@ type cli struct {
 	Train      trainCmd      `cmd:"" help:"Fit the local classifier, and measure it on families that it has not seen."`
 	Injections injectionsCmd `cmd:"" help:"Write the texts with injected instructions, and the honest ones, that were written for this project."`
 	DeepRows   deepCmd       `cmd:"" help:"Cut the texts that the deep model is trained on into pieces."`
-	DeepTable  deepTableCmd  `cmd:"" help:"Measure the deep model beside the fast one, on texts that neither has seen."`
 }
 
 // env is what a verb may touch of the world outside.
