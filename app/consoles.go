@@ -74,6 +74,13 @@ func (p consoleParts) options() console.Options {
 		}
 		return info.ModTime(), nil
 	}
+	o.Flagged = func() []audit.FlaggedDay {
+		dir, err := install.Open()
+		if err != nil {
+			return nil
+		}
+		return audit.FlaggedDays(dir, time.Now().Add(-audit.FlaggedFor))
+	}
 	o.Statement = audit.GuardStatement
 	o.Case = p.exportCase
 	o.Explain = func(ctx context.Context, id string) (*explain.Explanation, error) {

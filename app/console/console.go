@@ -28,6 +28,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/pellucid-mcp/pellucid/app/audit"
 	"github.com/pellucid-mcp/pellucid/app/explain"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
@@ -81,6 +82,9 @@ type Options struct {
 	// Health is how each server of this gateway does now, in the order of the configuration; nil: not known, since the
 	// console is not that of a gateway.
 	Health func() []fleet.Health
+
+	// Flagged has the texts that classifiers have flagged, by day and server; nil: not known.
+	Flagged func() []audit.FlaggedDay
 
 	// Journal returns when a wrap without a ledger last wrote a decision into the journal of this machine; zero: never.
 	Journal func() (time.Time, error) // nil: not known

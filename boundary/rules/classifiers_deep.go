@@ -53,6 +53,16 @@ func (x *Classifier) Deep() (file string, model *deep.File, err error) {
 	return file, model, err
 }
 
+// Quotes reports whether a classifier can say which sentence of a text it has flagged.
+func (r *Rules) Quotes() bool {
+	for _, x := range r.Classifiers {
+		if x.deep != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // here is the classifier that computes in this process.
 func (x *Classifier) here() (classify.Classifier, error) {
 	_, model, err := x.Deep()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,7 +27,7 @@ type DeepTableOptions struct {
 	Left  []Judged // the collections, with what a fast model says that has not seen their groups
 }
 
-// A side of the table: texts that neither model has been trained on.
+// A scored text is one that neither model has been trained on.
 type scored struct {
 	id, family, author, language string
 	attack, tool                 bool // tool: honest and like what a tool returns
@@ -61,28 +62,83 @@ func DeepTable(o DeepTableOptions, out, progress io.Writer) error {
 			fmt.Fprintf(progress, "deep model: %d of %d texts\n", i, len(all))
 		}
 	}
-	print := func(gate float64) {
-		for _, s := range all {
-			s.let = s.joined
-			if s.fast < gate {
-				s.let = deep.Join(float32(s.fast), deep.NotLooked)
+	t := &deepTable{all: all, out: out}
+	t.gate(deep.Gate)
+	t.print()
+	t.gates()
+	return t.longPages(m, texts)
+}
+
+// gate has the deep model look from that score of the fast one.
+func (t *deepTable) gate(from float64) {
+	for _, s := range t.all {
+		s.let = s.joined
+		if s.fast < from {
+			s.let = deep.Join(float32(s.fast), deep.NotLooked)
+		}
+	}
+}
+
+// gates prints what is lost where the fast model lets more by.
+func (t *deepTable) gates() {
+	fmt.Fprintf(t.out, "\n| the deep model looks at | from the score | test authors at 1 %% | unseen collections at 1 %% |\n|---|---|---|---|\n")
+	through := scorers[len(scorers)-1]
+	for _, share := range []float64{.05, .1, .25, 1. / 3, .5, 1} {
+		from := 0.
+		if share < 1 {
+			from = upper(t.tool(true, func(s *scored) float64 { return s.fast }), share)
+		}
+		t.gate(from)
+		limit := t.limit(&through, .01)
+		fmt.Fprintf(t.out, "| %.0f %% of tool results | %.3f | %.2f | %.2f |\n", 100*share, from, t.found(&through, limit, testAuthors), t.found(&through, limit, unseen))
+	}
+}
+
+// pages is how many long ones are made.
+const pages = 60
+
+// longPages plants an attack of the test authors in pages of 20 to 200 KB, and prints what the loudest windows
+// keep of what all find.
+func (t *deepTable) longPages(m *deep.Model, texts []string) error {
+	r := rand.New(rand.NewPCG(7, 7))
+	var honest, attacks []string
+	for i, s := range t.all {
+		if s.tool && len(texts[i]) > 200 {
+			honest = append(honest, texts[i])
+		} else if testAuthors(s) {
+			attacks = append(attacks, texts[i])
+		}
+	}
+	limit, _ := deep.LimitFor(100)
+	most := []int{deep.DefaultWindows, 1 << 20}
+	found, both := [2]int{}, 0
+	for range pages {
+		size, planted := 20_000+r.IntN(180_000), attacks[r.IntN(len(attacks))]
+		at := r.IntN(size)
+		var b strings.Builder
+		for b.Len() < size {
+			if b.Len() >= at && planted != "" {
+				b.WriteString(planted + "\n")
+				planted = ""
+			}
+			b.WriteString(honest[r.IntN(len(honest))] + "\n")
+		}
+		page := b.String()
+		var flagged [2]bool
+		for k, n := range most {
+			scores, err := (deep.Cascade{Fast: local.Default(), Deep: deep.Loaded(m), Windows: n}).Classify(context.Background(), []string{page})
+			if err != nil {
+				return err
+			}
+			if flagged[k] = scores[0].P > float64(limit); flagged[k] {
+				found[k]++
 			}
 		}
-	}
-	t := &deepTable{all: all, out: out}
-	print(deep.Gate)
-	t.print()
-	fmt.Fprintf(out, "\n| the fast model lets by | from its score | test authors at 1 %% | unseen collections at 1 %% |\n|---|---|---|---|\n")
-	for _, share := range []float64{.65, .75, .5, 0} {
-		gate := upper(t.tool(true, func(s *scored) float64 { return s.fast }), 1-share)
-		if share == 0 {
-			gate = 0
+		if flagged[0] && flagged[1] {
+			both++
 		}
-		print(gate)
-		of := scorers[3]
-		limit := t.limit(&of, .01)
-		fmt.Fprintf(out, "| %.0f %% | %.3f | %.2f | %.2f |\n", 100*share, gate, t.found(&of, limit, testAuthors), t.found(&of, limit, unseen))
 	}
+	fmt.Fprintf(t.out, "\n%d pages of 20 to 200 KB with an attack: %d are flagged by the %d loudest windows, %d by all, %d by both\n", pages, found[0], most[0], found[1], both)
 	return nil
 }
 
@@ -191,13 +247,8 @@ func (t *deepTable) print() {
 		{"unseen collections", []float64{.0025, .01, .05}, unseen},
 		{"honest texts of the test authors", []float64{.01}, lookAlikes},
 		{"like what tools return, the other half", []float64{.0025, .01, .05}, func(s *scored) bool { return s.tool && !s.even }},
-	}
-	for _, family := range []string{"wildguard", "notinject", "articles"} {
-		rows = append(rows, struct {
-			name   string
-			shares []float64
-			is     func(*scored) bool
-		}{"honest: " + family, []float64{.0025, .01, .05}, func(s *scored) bool { return !s.attack && strings.Contains(s.family, family) }})
+		{"user prompts (WildGuard)", []float64{.0025, .01, .05}, func(s *scored) bool { return strings.HasPrefix(s.family, "wildguard-benign") }},
+		{"honest texts with the words of attacks (NotInject)", []float64{.0025, .01, .05}, func(s *scored) bool { return strings.HasPrefix(s.family, "notinject") }},
 	}
 	fmt.Fprintf(t.out, "%d texts, %d like what tools return, %d attacks of test authors, %d of unseen collections\n\n| |", len(t.all), many(t.all, func(s *scored) bool { return s.tool }), many(t.all, testAuthors), many(t.all, unseen))
 	for _, d := range scorers {
@@ -219,13 +270,13 @@ func (t *deepTable) print() {
 		fmt.Fprintln(t.out)
 	}
 	t.languages()
-	fmt.Fprintf(t.out, "\nlimits of both, through the gate, for 10, 25, 50, 100, 200 and 500 of 10,000 (all %d):", many(t.all, func(s *scored) bool { return s.tool }))
-	list := append(t.tool(true, scorers[3].score), t.tool(false, scorers[3].score)...)
-	for _, share := range []float64{.001, .0025, .005, .01, .02, .05} {
-		fmt.Fprintf(t.out, " %.6f", upper(list, share))
+	fmt.Fprintf(t.out, "\nLimits of both where the deep model looks at every text, and what is found and flagged behind the gate:\n\n| of 10,000 | limit | like tool results | test authors | unseen collections | honest texts of the test authors |\n|---|---|---|---|---|---|\n")
+	through, every := scorers[len(scorers)-1], append(t.tool(true, scorers[2].score), t.tool(false, scorers[2].score)...)
+	for _, n := range []float64{10, 25, 50, 100, 200, 500} {
+		limit := upper(every, n/10_000)
+		fmt.Fprintf(t.out, "| %.0f | %.4f | %.4f | %.3f | %.3f | %.4f |\n", n, limit, t.found(&through, limit, func(s *scored) bool { return s.tool }),
+			t.found(&through, limit, testAuthors), t.found(&through, limit, unseen), t.found(&through, limit, lookAlikes))
 	}
-	fast := append(t.tool(true, scorers[0].score), t.tool(false, scorers[0].score)...)
-	fmt.Fprintf(t.out, "\ngate for a third, of the even half: %.4f; all: %.4f\n", upper(t.tool(true, scorers[0].score), 1./3), upper(fast, 1./3))
 }
 
 // languages prints the area under the curve of each language of the author who wrote in all of them.

@@ -23,7 +23,7 @@ const (
 )
 
 func cascadeOf(m *Model) Cascade {
-	return Cascade{Fast: local.Default(), Deep: &File{digest: strings.Repeat("0", 64), model: m}}
+	return Cascade{Fast: local.Default(), Deep: Loaded(m)}
 }
 
 // TestCascade: the deep model looks where the fast one does not let by, and the score says what it is made of.
