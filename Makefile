@@ -22,7 +22,7 @@ PACKAGES  ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 CONCURRENT := ./boundary/gateway ./grounding/ground ./model/guard ./record/hold ./model/counterfactual/run ./model/llm/... ./boundary/classify ./boundary/classify/judge ./boundary/classify/remote \
   ./record/ledger ./mcp/wire ./platform/auth ./grounding/didweb ./platform/child ./mcp/era ./boundary/fleet \
   ./boundary/meter ./boundary/plug ./boundary/rules ./platform/state ./boundary/admit ./storage ./record/sequence \
-  ./mcp/forward ./platform/lease ./platform/peer ./record/webhook ./boundary/evidence ./record/witness ./record/standing ./record/index ./grounding/ingest ./platform/listen ./platform/login ./platform/keychain
+  ./mcp/forward ./platform/lease ./platform/peer ./record/webhook ./boundary/evidence ./record/witness ./record/standing ./record/index ./grounding/ingest ./grounding/store ./app/grounding ./platform/listen ./platform/login ./platform/keychain
 # Packages beside these whose memory is used again.
 REUSING := ./platform/reuse ./mcp/mcpshape ./boundary/policy/expr
 STATICCHECK := go tool -modfile=tools/lint/go.mod staticcheck
@@ -34,8 +34,10 @@ all: test
 
 build:
 	go build -trimpath -ldflags "-s -w" -o bin/pellucid ./cmd/pellucid
+	go build -trimpath -ldflags "-s -w" -o bin/pellucid-hook ./cmd/pellucid-hook
+	go build -trimpath -ldflags "-s -w" -o bin/pellucid-ground ./cmd/pellucid-ground
 
-# Shows what the boundary does, then serves it on 127.0.0.1:7420 until Ctrl-C.
+# Shows what the boundary does, then serves it and the grounding adapter behind it on 127.0.0.1:7420 until Ctrl-C.
 run: build
 	bin/pellucid demo
 	bin/pellucid up

@@ -19,7 +19,7 @@ func (b *Gateway) announce(addr string) {
 	if b.src.path == "" {
 		fmt.Fprint(w, "No "+install.ConfigName+" here, so this is a demonstration: a server whose tools return poisoned\n"+
 			"and honest text, behind the boundary; one that hides text in the description of a tool, which is withheld;\n"+
-			"and the grounding adapter with its demonstration set.\n")
+			"and "+b.src.third+".\n")
 	} else {
 		fmt.Fprintf(w, "Rules of %s.\n", finding.Quote(b.src.path))
 	}
@@ -28,9 +28,6 @@ func (b *Gateway) announce(addr string) {
 		fmt.Fprintf(w, "  %s/mcp/%s\n", base, s.Name)
 	}
 	fmt.Fprintf(w, "  %s/mcp   all of them as one, under the names PREFIX_NAME\n", base)
-	if b.ground != nil {
-		fmt.Fprintf(w, "  %s/ground/mcp   the grounding adapter\n", base)
-	}
 	if r.Telemetry.Metrics {
 		fmt.Fprintf(w, "  %s/metrics\n", base)
 	}

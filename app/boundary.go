@@ -10,6 +10,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/audit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/classifiers"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/meter"
@@ -93,7 +94,7 @@ func (b *boundary) open(dir *state.Dir, r *rules.Rules, n needs) (err error) {
 	b.meter = n.meter
 	b.logins, b.flag = login.OpenStore(dir), n.database.Flag("")
 	b.memory = intake.NewBudget(int64(r.Limits.Memory))
-	if b.ring, err = install.Ring(dir); err != nil {
+	if b.ring, err = local.Ring(dir); err != nil {
 		return err
 	}
 	recorded := r.Evidence.Mode != rules.NoEvidence
@@ -209,7 +210,7 @@ func (b *boundary) close() {
 // may be about to take effect.
 func (b *boundary) treatment(all *rules.Rules, s *rules.Server, log *slog.Logger) gateway.Config {
 	r := s.Rule("")
-	cfg := gateway.Config{Name: s.Name, Key: install.FenceOf(b.ring), Sink: b.sink, Flag: b.flag, RequireEvidence: b.requires, Log: log, Memory: b.memory, Schemas: &b.schemas, Captures: b.captures,
+	cfg := gateway.Config{Name: s.Name, Key: local.FenceOf(b.ring), Sink: b.sink, Flag: b.flag, RequireEvidence: b.requires, Log: log, Memory: b.memory, Schemas: &b.schemas, Captures: b.captures,
 		Profile: r.Profile, ControlTokens: r.ControlTokens, Frame: r.Frame, LLM: r.LLM, Framing: r.Framing, MaxChars: r.MaxChars, Timeout: r.Timeout, Validation: r.Validation,
 		Tokens: all.Tokens, Tools: s.Rule, Rules: s.Rules, Policy: b.policyOf(""), Classifiers: b.classifiers(s.Name), DangerouslyAllowSampling: s.DangerouslyAllowSampling, Repeat: s.Command == nil}
 	if b.queue != nil && s.Command == nil { // a process that is started for a session knows no task of another one

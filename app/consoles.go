@@ -9,11 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
+	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -22,6 +20,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/explain"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
@@ -61,30 +60,12 @@ func (p consoleParts) options() console.Options {
 	if p.records != nil {
 		o.Ledger, pins = p.store.Ledger(), pins.WithEvidence(p.records.Pin)
 	}
-	o.Journal = func() (time.Time, error) {
-		dir, err := install.Open()
-		if err != nil {
-			return time.Time{}, err
-		}
-		info, err := os.Stat(filepath.Join(dir.Path(), "decisions.jsonl"))
-		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
-			return time.Time{}, nil
-		} else if err != nil {
-			return time.Time{}, fmt.Errorf("console: journal of decisions: %w", terminal.WithoutPath(err))
-		}
-		return info.ModTime(), nil
-	}
-	o.Flagged = func() []audit.FlaggedDay {
-		dir, err := install.Open()
-		if err != nil {
-			return nil
-		}
-		return audit.FlaggedDays(dir, time.Now().Add(-audit.FlaggedFor))
-	}
+	o.Journal = audit.JournalOfMachine
+	o.Flagged = audit.FlaggedOfMachine
 	o.Statement = audit.GuardStatement
 	o.Case = p.exportCase
 	o.Explain = func(ctx context.Context, id string) (*explain.Explanation, error) {
-		dir, err := install.Open()
+		dir, err := local.OpenState()
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +82,7 @@ func (p consoleParts) options() console.Options {
 
 // exportCase writes the case of a decision, signed where the key of the log is here. What is encrypted stays so.
 func (p consoleParts) exportCase(ctx context.Context, id ledger.ID, w io.Writer) error {
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return err
 	}
@@ -200,7 +181,7 @@ func ServeConsole(ctx context.Context, p ConsolePlan) error {
 	if !loopback.Listener(p.Listen) {
 		return exit.With(exit.Usage, errors.New("console: --listen: want an address of this machine, such as 127.0.0.1:7422; for other machines, pellucid up serves the console with a login (docs/console.md)"))
 	}
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return err
 	}
@@ -209,7 +190,7 @@ func ServeConsole(ctx context.Context, p ConsolePlan) error {
 		return err
 	}
 	defer store.Close()
-	ring, err := install.Ring(dir)
+	ring, err := local.Ring(dir)
 	if err != nil {
 		return err
 	}
@@ -217,11 +198,14 @@ func ServeConsole(ctx context.Context, p ConsolePlan) error {
 	defer opened.Remove()
 	c := &storeConsole{dir: dir, parts: consoleParts{log: p.Log, store: store, sealer: &capture.Sealer{Keys: ring}, flag: p.DB.Flag("")}, signedIn: opened.Remove}
 	if err := c.look(ctx); err != nil {
-		return install.OpenError(err)
+		return local.OpenError(err)
 	}
 	defer func() { c.parts.records.Close() }()
 	var link error
+	release := func() {}
+	defer func() { release() }()
 	err = listen.Serve(ctx, "--listen", cmp.Or(p.Listen, "127.0.0.1:0"), auth.Local(auth.LocalOptions{}, c), time.Second, func(addr string) {
+		release = publishConsole(addr, p.Log)
 		var url string
 		if url, link = ConsoleLink(ctx, store, "http://"+addr, p.Person); link != nil {
 			return
@@ -291,6 +275,52 @@ func (c *storeConsole) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	now := c.now
 	c.mu.Unlock()
 	now.ServeHTTP(w, r)
+}
+
+// Files of the state directory. The process that serves a console holds the lock, and has written where.
+const (
+	consoleLock    = "console.lock"
+	consoleAddress = "console.addr"
+)
+
+// publishConsole says at which address this process serves a console, until release. An earlier one goes first.
+func publishConsole(addr string, log *slog.Logger) (release func()) {
+	dir, err := local.OpenState()
+	if err != nil {
+		log.Warn("pellucid console --link does not find this console", "error", err)
+		return func() {}
+	}
+	lock, err := dir.TryLock(consoleLock)
+	if err != nil {
+		return func() {} // another console says where it is
+	}
+	if host, port, bad := net.SplitHostPort(addr); bad == nil {
+		if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+			addr = net.JoinHostPort("127.0.0.1", port)
+		}
+	}
+	if err := dir.Write(consoleAddress, []byte(addr)); err != nil {
+		log.Warn("pellucid console --link does not find this console", "error", err)
+	}
+	return func() { lock.Close() }
+}
+
+// RunningConsole returns the base URL of the console that a process of this state directory serves now.
+func RunningConsole() (string, error) {
+	dir, err := local.OpenState()
+	if err != nil {
+		return "", err
+	}
+	lock, err := dir.TryLock(consoleLock)
+	if err == nil {
+		lock.Close()
+		return "", errors.New("console: no console of this state directory runs: start pellucid console, or name the address with --url")
+	}
+	addr, err := dir.Read(consoleAddress, 256)
+	if err != nil {
+		return "", err
+	}
+	return "http://" + string(addr), nil
 }
 
 // ConsoleLink makes a link that signs the person in to the console at base.

@@ -16,6 +16,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/audit"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
 	"github.com/pellucid-mcp/pellucid/platform/programtest"
 	"github.com/pellucid-mcp/pellucid/platform/state"
@@ -209,7 +210,7 @@ func TestStandby(t *testing.T) {
 	servers := "http: {rate: 0}\nservers: {one: {url: \"" + apptest.Upstream(t, "one", nil) + "\"}}\n"
 	t.Run("asynchronous", func(t *testing.T) {
 		t.Setenv("REPLICA_KEY", sharedKey)
-		t.Setenv(install.KeyVar, "env:REPLICA_KEY")
+		t.Setenv(local.KeyVar, "env:REPLICA_KEY")
 		must(t, pair.Synchronous(false))
 		defer func() { must(t, pair.Synchronous(true)) }()
 		where, err := pair.Database("asynchronous")

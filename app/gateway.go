@@ -20,6 +20,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/console"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/admit"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
@@ -31,6 +32,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/build"
 	"github.com/pellucid-mcp/pellucid/platform/child"
+	"github.com/pellucid-mcp/pellucid/platform/logs"
 	"github.com/pellucid-mcp/pellucid/platform/loopback"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/hold"
@@ -56,7 +58,6 @@ type Gateway struct {
 	health   meter.Health
 	fleet    *fleet.Fleet
 	admit    *admit.Admissions
-	ground   *Ground                         // nil: not served
 	pages    atomic.Pointer[console.Console] // in force; nil: not served
 	replicas *replicas                       // nil: this gateway is the only one
 	hooks    receivers
@@ -73,13 +74,11 @@ type Gateway struct {
 }
 
 // idleMemory is the memory that a gateway needs beyond what its limit counts.
-const idleMemory = 96 << 20
+const idleMemory = 64 << 20
 
 // GatewayOptions are what a gateway is run with beside its rules.
 type GatewayOptions struct {
-	Listen   string // address, instead of what the rules say; "": that
-	Ground   bool   // serve the grounding adapter in any case
-	GroundDB string // its store, as a flag or $PELLUCID_DB says; "": the default
+	Listen string // address, instead of what the rules say; "": that
 
 	Database   string        // what $PELLUCID_DB says; the rules go before it
 	References rules.Options // what stands behind a reference
@@ -94,7 +93,7 @@ func OpenGateway(o GatewayOptions, src *Source) (_ *Gateway, err error) {
 		return nil, exit.With(exit.Config, fmt.Errorf("up: %w", err))
 	}
 	b := &Gateway{opt: o, src: src, listen: r.Listen, started: r, fronts: map[string]*wire.Front{}, stderr: map[string]*child.Tail{}}
-	b.log = NewLog(o.Stderr, r.Telemetry.LogJSON, r.Telemetry.LogLevel)
+	b.log = logs.New(o.Stderr, r.Telemetry.LogJSON, r.Telemetry.LogLevel)
 	b.listen = cmp.Or(o.Listen, b.listen)
 	if !loopback.Listener(b.listen) && !r.Auth.Set() { // that of a file was checked with the file
 		return nil, exit.With(exit.Usage, errors.New("up: --listen: an address that is not loopback needs auth in the configuration: without it every machine of the network could use the gateway"))
@@ -118,9 +117,6 @@ func OpenGateway(o GatewayOptions, src *Source) (_ *Gateway, err error) {
 	b.admit = b.newAdmissions(admit.Options{Tools: b.meter.Approve,
 		Back: func(string) { b.fleet.Announce() }, Out: func(server string) { b.fleet.Cut(server) }})
 	b.union = b.front(r, "", b.serveAll)
-	if err := b.openGround(r); err != nil {
-		return nil, err
-	}
 	if err := b.meter.Watch(meter.Gauges{Sessions: b.sessions,
 		Children: func() int64 { return int64(b.fleet.Children()) },
 		Held:     b.waiting,
@@ -152,7 +148,7 @@ func (b *Gateway) waiting() int64 {
 
 // openState opens what outlives the process.
 func (b *Gateway) openState(r *rules.Rules) error {
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return err
 	}
@@ -190,9 +186,6 @@ func (b *Gateway) Close() {
 	}
 	if b.admit != nil {
 		b.admit.Close()
-	}
-	if b.ground != nil {
-		b.ground.Close()
 	}
 	if err := b.replicas.leave(); err != nil {
 		b.log.Warn("this replica could not be removed from the list: the others notice within a few seconds that it has ended", "error", err)
@@ -266,7 +259,7 @@ func (b *Gateway) apply(r *rules.Rules) error {
 	var deviations []string
 	if kept := r.KeepsTokens(); kept != nil {
 		deviations = append(deviations, "control_tokens:keep")
-		b.log.Warn("control tokens are kept in what servers send: a model that reads its own in them takes them for the ends of messages", "servers", kept, "set_by", "control_tokens: keep")
+		b.log.Warn("control tokens are kept in what servers send: a model that reads its own in them takes them for the ends of messages", "servers", kept, "set_by", "control_tokens: keep, or profile: veritas-0.1")
 	}
 	if b.records != nil {
 		b.records.Loaded(r.Version(), r.Effective(), b.scored, deviations)
@@ -321,7 +314,7 @@ func (b *Gateway) config(name string) func(principal string) gateway.Config {
 		r := b.rules.Load()
 		s, a := r.Server(name), b.admit.Server(name)
 		if s == nil || a == nil {
-			return gateway.Config{Name: name, Key: install.FenceOf(b.ring), Sink: b.sink, RequireEvidence: true, Tools: rule}
+			return gateway.Config{Name: name, Key: local.FenceOf(b.ring), Sink: b.sink, RequireEvidence: true, Tools: rule}
 		}
 		cfg := b.treatment(r, s, b.log.With("server", s.Name))
 		cfg.Admission, cfg.Policy = a, b.policyOf(principal)

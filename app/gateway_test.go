@@ -4,8 +4,8 @@ package app_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,7 +17,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/pellucid-mcp/pellucid/app/apptest"
 )
 
@@ -51,7 +50,7 @@ servers:
 		want       int
 	}{
 		{"/healthz", "", 200}, {"/readyz", "10.0.0.1:80", 200}, {"/metrics", "", 200}, {"/mcp", "evil.example", 403},
-		{"/metrics", "evil.example", 403}, {"/nothing", "", 404}, {"/mcp/three", "", 404}, {"/ground/mcp", "", 404},
+		{"/metrics", "evil.example", 403}, {"/nothing", "", 404}, {"/mcp/three", "", 404}, {"/ground/mcp", "", 410},
 	} {
 		if got := g.Get(tc.path, tc.host); got != tc.want {
 			t.Errorf("%s at host %q: %d, want %d", tc.path, tc.host, got, tc.want)
@@ -402,43 +401,37 @@ func TestUpPages(t *testing.T) {
 	}
 }
 
-// TestUpGround: the section ground makes the adapter that the flags of ground serve make.
-func TestUpGround(t *testing.T) {
-	dir := t.TempDir()
-	profile := filepath.Join(dir, "press.json")
-	if err := os.WriteFile(profile, []byte(`{"@context":"https://veritas-protocol.example/cpml/v0.1","@type":"ConsensusProfile","id":"urn:cpml:press",`+
-		`"version":"1","issued":"2026-01-01T00:00:00Z","domains":[{"name":"journalism-default","weight":1}]}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	config := fmt.Sprintf(`version: 1
-ground:
-  store: %q
-  profiles: [%q]
-  default_profile: urn:cpml:press
-  dangerously_rfc_set_only: true
-`, "file:"+filepath.Join(dir, "g.db"), "file:"+profile)
-	g := apptest.Start(t, config, nil)
-	res, err := g.Must("/ground/mcp", "", "2025-11-25").CallTool(t.Context(), &mcp.CallToolParams{Name: "ground", Arguments: map[string]any{"query": "x"}})
-	if err != nil || res.IsError {
-		t.Fatalf("%+v, %v", res, err)
-	}
-	answer, err := json.Marshal(res.StructuredContent)
+// TestFormerGround: where an earlier build served the grounding adapter, a client is led to the server that is one now, with its
+// method and body; without one, and for what is not MCP, one sentence says what to run.
+func TestFormerGround(t *testing.T) {
+	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"consensus_domain":"journalism-default"`, `"deviations":["dangerously_rfc_set_only"]`, `"sanitation_version":"none"`} {
-		if !strings.Contains(string(answer), want) {
-			t.Errorf("the answer lacks %s: %s", want, answer)
+	const server = "version: 1\nservers:\n  facts: {command: [%q], profile: %s}\n"
+	for _, c := range []struct {
+		profile, path string
+		status        int
+		location      string
+	}{
+		{"veritas-0.1", "/ground/mcp", http.StatusPermanentRedirect, "/mcp/facts"},
+		{"veritas-0.1", "/ground/attestations", http.StatusGone, ""},
+		{"faithful", "/ground/mcp", http.StatusGone, ""},
+	} {
+		g := apptest.Start(t, fmt.Sprintf(server, self, c.profile), nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.Base+c.path, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil || res.StatusCode != c.status || res.Header.Get("Location") != c.location ||
+			(c.status == http.StatusGone) != strings.Contains(string(said), "run pellucid-ground serve") {
+			t.Errorf("%s with profile %s: %d to %q, %v: %s", c.path, c.profile, res.StatusCode, res.Header.Get("Location"), err, said)
 		}
 	}
-	if said := g.Log.String(); !strings.Contains(said, "loosened") || !strings.Contains(said, "dangerously_rfc_set_only") || strings.Contains(said, "demonstration set") {
-		t.Errorf("log: %s", said)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "g.db")); err != nil {
-		t.Error(err)
-	}
-	g.Write(strings.Replace(config, "true", "false", 1))
-	g.Eventually("the change", func() bool {
-		return strings.Contains(g.Log.String(), "ground.dangerously_rfc_set_only") && strings.Contains(g.Log.String(), "restart the gateway")
-	})
 }

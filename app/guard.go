@@ -13,6 +13,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/model/llm"
@@ -81,7 +82,7 @@ func OpenGuard(ctx context.Context, set *GuardSettings, log *slog.Logger) (_ *Gu
 		return nil, exit.With(exit.Config, err)
 	}
 	o.Scope, o.Log = scopeGuard, log
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return nil, err
 	}
@@ -127,14 +128,14 @@ func (g *Guard) keep(ctx context.Context, o *guard.Options, dir *state.Dir, s *s
 			return guardTrail{}, err
 		}
 	}
-	if g.ring, err = install.Ring(dir); err != nil {
+	if g.ring, err = local.Ring(dir); err != nil {
 		return guardTrail{}, err
 	}
 	follow, stop := context.WithCancel(ctx)
 	g.close = append(g.close, stop)
-	go install.FollowKeys(follow, dir, g.ring, g.log, nil)
-	o.Frame = func() frame.Key { return install.FenceOf(g.ring) }
-	sources := &sourceTrust{scores: ledgerScores{ledger: s.Ledger(), log: g.log}, log: g.log}
+	go local.FollowKeys(follow, dir, g.ring, g.log, nil)
+	o.Frame = func() frame.Key { return local.FenceOf(g.ring) }
+	sources := &sourceTrust{ledger: s.Ledger(), log: g.log}
 	sources.follow(ctx)
 	o.Trust = sources.of
 	if o.Policy.Guess {
@@ -186,7 +187,7 @@ func (s *GuardSettings) who() (auth.Authenticator, error) {
 	case !s.ownKey():
 		return nil, fmt.Errorf("guard: %w", ErrGuardNeedsKey)
 	}
-	who, err := ReadTokens(s.Tokens, s.Secret)
+	who, err := local.ReadTokens(s.Tokens, s.Secret)
 	if err != nil {
 		return nil, fmt.Errorf("guard: --tokens: %w", err)
 	}

@@ -18,11 +18,13 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/model/analysis"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 )
@@ -263,3 +265,26 @@ func TestGuardListens(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// stateDir is a state directory of the test's own.
+func stateDir(t *testing.T) *state.Dir {
+	t.Helper()
+	t.Setenv("PELLUCID_STATE", t.TempDir())
+	dir, err := local.OpenState()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// codeOf is the exit code that err carries, 0 for none.
+func codeOf(err error) int {
+	if coded, ok := errors.AsType[*exit.Error](err); ok {
+		return coded.Code
+	}
+	return 0
+}
+
+type writerFunc func([]byte)
+
+func (f writerFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }

@@ -4,19 +4,22 @@ package app
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
+	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/record/standing"
 	"github.com/pellucid-mcp/pellucid/record/trust"
+	"github.com/pellucid-mcp/pellucid/storage"
 )
 
 // sourceTrust are the scores that the ledger gives to servers and their tools, for the segments
 // of a context.
 type sourceTrust struct {
-	scores ledgerScores
+	ledger *storage.Ledger
 	log    *slog.Logger
 	known  atomic.Pointer[standing.Follower] // nil: the log could not be read yet
 }
@@ -52,7 +55,10 @@ func (t *sourceTrust) follow(ctx context.Context) {
 // load reads what the log has beyond the scores. Where that fails, the scores until then count
 // on.
 func (t *sourceTrust) load(ctx context.Context) {
-	f, err := t.scores.open(ctx)
+	f, err := t.known.Load(), error(nil)
+	if f == nil {
+		f, err = t.open(ctx)
+	}
 	if err == nil {
 		err = f.Catch(ctx)
 	}
@@ -63,4 +69,19 @@ func (t *sourceTrust) load(ctx context.Context) {
 		return
 	}
 	t.known.Store(f)
+}
+
+// open begins with the options that the log names last, as `pellucid trust` does.
+func (t *sourceTrust) open(ctx context.Context) (*standing.Follower, error) {
+	var o trust.Options
+	switch head, err := t.ledger.Head(ctx); {
+	case errors.Is(err, sequence.ErrNoLog): // nothing is recorded yet
+	case err != nil:
+		return nil, err
+	default:
+		if o, err = standing.Latest(ctx, t.ledger, head.Size); err != nil {
+			return nil, err
+		}
+	}
+	return standing.Open(ctx, t.ledger, o, t.log)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/model/guard"
 	"github.com/pellucid-mcp/pellucid/text/frame"
@@ -20,7 +21,7 @@ func TestSourceTrust(t *testing.T) {
 	db := install.Database(filepath.Join(t.TempDir(), "g.db"))
 	log := slog.New(slog.DiscardHandler)
 	open := func() (trust func(counterfactual.Source) int, trail guardTrail, done func()) {
-		dir, err := install.Open()
+		dir, err := local.OpenState()
 		if err != nil {
 			t.Fatal(err)
 		}

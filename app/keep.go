@@ -8,6 +8,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/meter"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/capture"
@@ -50,7 +51,7 @@ func (b *boundary) keepScores(r *rules.Rules) error {
 	}
 	f, err := standing.Open(context.Background(), b.store.Ledger(), b.scored, b.log)
 	if err != nil {
-		return install.OpenError(err)
+		return local.OpenError(err)
 	}
 	b.scoring.Store(&scoring{book: f.Book(), follower: f, stop: followScores(f)})
 	return nil

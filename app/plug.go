@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/plug"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
@@ -24,7 +24,7 @@ func (b *Gateway) plug(r *rules.Rules, g *entrance) (http.Handler, error) {
 			return nil, fmt.Errorf("up: server %s: %w", s.Name, err)
 		}
 	}
-	others, err := gateway.NewInspector(gateway.Config{Key: install.FenceOf(b.ring), Sink: b.sink, Log: b.log, Memory: b.memory, Schemas: &b.schemas, Tokens: r.Tokens, Classifiers: b.classifiers("")})
+	others, err := gateway.NewInspector(gateway.Config{Key: local.FenceOf(b.ring), Sink: b.sink, Log: b.log, Memory: b.memory, Schemas: &b.schemas, Tokens: r.Tokens, Classifiers: b.classifiers("")})
 	if err != nil {
 		return nil, fmt.Errorf("up: %w", err)
 	}

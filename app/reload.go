@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
 	"github.com/pellucid-mcp/pellucid/platform/loopback"
@@ -25,7 +25,7 @@ func (b *Gateway) follow(ctx context.Context) {
 	defer beside.Wait()
 	beside.Go(func() { b.sweep(ctx, b.unswept) })
 	beside.Go(func() { b.sweepSessions(ctx) })
-	beside.Go(func() { install.FollowKeys(ctx, b.dir, b.ring, b.log, b.replicas.rekey) })
+	beside.Go(func() { local.FollowKeys(ctx, b.dir, b.ring, b.log, b.replicas.rekey) })
 	beside.Go(func() { b.sender.Run(ctx) })
 	beside.Go(func() { b.verifyAll(ctx) })
 	beside.Go(func() { b.endRefused(ctx) })

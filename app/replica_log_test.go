@@ -18,6 +18,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/apptest"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
 	"github.com/pellucid-mcp/pellucid/platform/programtest"
@@ -58,7 +59,7 @@ func TestUpSecondReplica(t *testing.T) {
 		first := apptest.Start(t, c, nil) // begins the log
 		err := openRefused(t, c)
 		var coded *exit.Error
-		if !errors.As(err, &coded) || coded.Code != exit.Config || !strings.Contains(err.Error(), install.KeyVar) || !strings.Contains(err.Error(), "evidence.key") {
+		if !errors.As(err, &coded) || coded.Code != exit.Config || !strings.Contains(err.Error(), local.KeyVar) || !strings.Contains(err.Error(), "evidence.key") {
 			t.Errorf("the second replica: %v", err)
 		}
 		if first.Get("/readyz", "") != http.StatusOK {
@@ -67,7 +68,7 @@ func TestUpSecondReplica(t *testing.T) {
 	})
 	t.Run("one key", func(t *testing.T) {
 		t.Setenv("REPLICA_KEY", strings.Repeat("0a", 32))
-		t.Setenv(install.KeyVar, "env:REPLICA_KEY")
+		t.Setenv(local.KeyVar, "env:REPLICA_KEY")
 		c := config()
 		apptest.Start(t, c, nil)
 		if err := openRefused(t, c); err != nil {
@@ -82,7 +83,7 @@ func TestUpSecondReplica(t *testing.T) {
 			t.Fatal(err)
 		}
 		first.Done <- nil
-		dir, err := install.Open()
+		dir, err := local.OpenState()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +112,7 @@ func TestUpLogStandsStill(t *testing.T) {
 		}
 	}
 	say()
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +134,7 @@ func TestUpLogStandsStill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seq, err := install.Carrier(s.Ledger(), dir, nil)
+	seq, err := local.Carrier(s.Ledger(), dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/app/apptest"
-	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 )
 
 // statefulServer is a modern server whose one tool answers when the client comes back
@@ -106,7 +106,7 @@ func TestUpReplicas(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("REPLICA_KEY", tt.first)
-			t.Setenv(install.KeyVar, "env:REPLICA_KEY")
+			t.Setenv(local.KeyVar, "env:REPLICA_KEY")
 			a := apptest.Start(t, config, nil)
 			t.Setenv("REPLICA_KEY", tt.second)
 			b := apptest.Start(t, config, nil)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
-	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/meter"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/mcp/forward"
@@ -50,7 +50,7 @@ func (b *Gateway) joinReplicas(r *rules.Rules) error {
 	}
 	x := &replicas{label: r.Replicas.Name.Reveal(), done: make(chan struct{})}
 	var err error
-	if x.keys, err = peer.NewKeys(install.Secrets(b.ring.Keys())...); err != nil {
+	if x.keys, err = peer.NewKeys(local.Secrets(b.ring.Keys())...); err != nil {
 		return exit.With(exit.Config, fmt.Errorf("up: replicas: %w", err))
 	}
 	raw, err := listen.At("replicas.listen", r.Replicas.Listener())
@@ -66,7 +66,7 @@ func (b *Gateway) joinReplicas(r *rules.Rules) error {
 		if errors.Is(err, lease.ErrTaken) {
 			return exit.With(exit.Config, fmt.Errorf("up: replicas.name: another replica has the name %q: give each a name of its own", x.label))
 		}
-		return install.OpenError(fmt.Errorf("up: %w", err))
+		return local.OpenError(fmt.Errorf("up: %w", err))
 	}
 	x.forwarder = forward.New(forward.Options{Lease: x.lease, Label: x.label, Store: b.store, Open: b.known.Open, Out: x.keys.Transport(),
 		Caller: callerOf, Erasable: principalID, Counted: b.meter.Forwarded, Log: b.log})
@@ -102,7 +102,7 @@ func (x *replicas) rekey(keys []keyring.Key) {
 	if x == nil {
 		return
 	}
-	_ = x.keys.Set(install.Secrets(keys)...) // keys of this size can be derived
+	_ = x.keys.Set(local.Secrets(keys)...) // keys of this size can be derived
 }
 
 // gauges are the numbers of the replicas.

@@ -25,8 +25,9 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/pellucid-mcp/pellucid/app/apptest"
-	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
 )
 
@@ -55,7 +56,7 @@ const sharedKey = "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0
 func startReplica(t testing.TB, database, more, key string) *apptest.Gateway {
 	t.Helper()
 	t.Setenv("REPLICA_KEY", key)
-	t.Setenv(install.KeyVar, "env:REPLICA_KEY")
+	t.Setenv(local.KeyVar, "env:REPLICA_KEY")
 	config := "version: 1\nstore: env:DB\nreplicas: {name: env:NAME, address: env:ADDRESS}\n" + more
 	return apptest.Start(t, config, map[string]string{"DB": database, "NAME": fmt.Sprintf("r%d", named.Add(1)), "ADDRESS": freeAddress(t)})
 }

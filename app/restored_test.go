@@ -11,6 +11,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/app/apptest"
 	"github.com/pellucid-mcp/pellucid/app/audit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -25,7 +26,7 @@ func TestUpRestoredDatabase(t *testing.T) {
 	t.Cleanup(server.Stop)
 	where, copied := server.Database(t), t.TempDir()
 	t.Setenv("REPLICA_KEY", strings.Repeat("0a", 32))
-	t.Setenv(install.KeyVar, "env:REPLICA_KEY")
+	t.Setenv(local.KeyVar, "env:REPLICA_KEY")
 	g := apptest.Start(t, "version: 1\nstore: \""+where+"\"\nevidence: {mode: required}\nservers:\n  one: {url: \""+apptest.Upstream(t, "one", nil)+"\"}\n", nil)
 	c := g.Must("/mcp/one", "", "2025-11-25")
 	say := func(n int) {

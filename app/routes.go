@@ -4,6 +4,7 @@ package app
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/pellucid-mcp/pellucid/app/console"
 	"github.com/pellucid-mcp/pellucid/app/install"
@@ -35,14 +36,12 @@ func (b *Gateway) routes(r *rules.Rules, g *entrance, plugged http.Handler, page
 	}
 	known.Handle("GET /servers", ownScope(g.who, scopeServers, http.HandlerFunc(b.servers)))
 	known.Handle("/v1/", plugged)
+	known.Handle("/ground/", formerGround(r))
 	if b.records != nil {
 		known.Handle("/log/", ownScope(g.who, scopeLog, http.StripPrefix("/log/", ledger.Handler(b.records.Log.Published(install.Stale)))))
 	}
 	guarded := http.NewServeMux()
 	guarded.Handle("/", g.requirePrincipal(known))
-	if b.ground != nil { // it has scopes of its own, and takes attestations
-		guarded.Handle("/ground/", g.identify(b.ground.Handler(g.who, g.who != nil)))
-	}
 	if pages != nil { // it has sessions of its own
 		guarded.Handle(console.Base, pages)
 	}
@@ -55,6 +54,19 @@ func (b *Gateway) routes(r *rules.Rules, g *entrance, plugged http.Handler, page
 		open.Handle("/.well-known/oauth-protected-resource/", g.metadata)
 	}
 	return open
+}
+
+// formerGround answers where an earlier build served the grounding adapter: its MCP endpoint is now that of the server whose
+// profile is that of such an adapter.
+func formerGround(r *rules.Rules) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		i := slices.IndexFunc(r.Servers, func(s *rules.Server) bool { return s.IsGrounding() })
+		if i < 0 || req.URL.Path != "/ground/mcp" {
+			http.Error(w, "grounding is a program of its own now: run pellucid-ground serve (docs/attestations.md)", http.StatusGone)
+			return
+		}
+		http.Redirect(w, req, "/mcp/"+r.Servers[i].Name, http.StatusPermanentRedirect)
+	})
 }
 
 // The scopes of what tells of all servers and of all principals: a token that may call tools

@@ -34,6 +34,9 @@ func (b *Gateway) Serve(ctx context.Context, again func()) error {
 		b.ServeHTTP(w, r)
 	}), b.log)
 	b.announce(l.Addr().String())
+	if b.rules.Load().Console != nil {
+		defer publishConsole(b.listen, b.log)()
+	}
 	resident.DropStartup()
 	watch, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()

@@ -15,8 +15,9 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/pellucid-mcp/pellucid/app/apptest"
-	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 )
 
@@ -166,7 +167,7 @@ func TestKeysRotateUnderLoad(t *testing.T) {
 	}
 	end := callers(t, sessions)
 	for range 2 {
-		before, now, err := install.RotateKey(t.Context(), dir)
+		before, now, err := local.RotateKey(t.Context(), dir)
 		if err != nil || before.ID() == now.ID() {
 			t.Fatalf("%s, %s, %v", before.ID(), now.ID(), err)
 		}

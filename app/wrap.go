@@ -15,6 +15,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/admit"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
@@ -107,7 +108,7 @@ func (b *boundary) needsOf(r *rules.Rules, database install.Database) (needs, er
 
 // openFor opens the parts, and records which rules are in force.
 func (b *boundary) openFor(r *rules.Rules, n needs) error {
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func testRugPull(t *testing.T, transport, version, path string) {
 		w.told("the server has changed")
 	}
 	w.wants(all[1], all[2])
-	if got := w.call(p + "add"); !strings.HasPrefix(got, "[pellucid holds this tool until a person has looked at it; evidence ") || strings.Contains(got, "called") {
+	if got := w.call(p + "add"); !strings.HasPrefix(got, "[pellucid holds this tool until a person has looked at it; run: pellucid explain ") || strings.Contains(got, "called") {
 		t.Errorf("a held tool: %q", got)
 	}
 	if got := w.call(p + "new"); !strings.Contains(got, "pellucid holds this tool") {

@@ -70,7 +70,7 @@ func TestGroundInterrupted(t *testing.T) {
 				if sig == syscall.SIGINT && len(kept) != len(acknowledged) {
 					t.Errorf("%d kept, %d acknowledged", len(kept), len(acknowledged))
 				}
-				must(t, in.ground("ground", "import", "--db", db, file))
+				must(t, in.ground(t, "import", "--db", db, file))
 				if got := len(in.kept(t, db)); got != n {
 					t.Errorf("%d after the second import, want %d", got, n)
 				}
@@ -83,7 +83,7 @@ func TestGroundInterrupted(t *testing.T) {
 // returns the hashes of all that it has acknowledged.
 func (in *install) interrupt(t *testing.T, file, db string, sig syscall.Signal) map[string]bool {
 	t.Helper()
-	cmd := in.ground("ground", "import", "--json", "--db", db, file)
+	cmd := in.ground(t, "import", "--json", "--db", db, file)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
@@ -122,7 +122,7 @@ func (in *install) interrupt(t *testing.T, file, db string, sig syscall.Signal) 
 func (in *install) kept(t *testing.T, db string) map[string]bool {
 	t.Helper()
 	hashes := map[string]bool{}
-	for line := range strings.Lines(must(t, in.ground("ground", "export", "--db", db))) {
+	for line := range strings.Lines(must(t, in.ground(t, "export", "--db", db))) {
 		var e struct{ Hash string }
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatal(err)

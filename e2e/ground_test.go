@@ -43,9 +43,20 @@ func stores(t *testing.T, f func(t *testing.T, in *install, db string)) {
 	t.Run("postgres", func(t *testing.T) { f(t, newInstall(t), databases.Database(t)) })
 }
 
-// ground is `pellucid ARG…` with a token in its environment.
-func (in *install) ground(args ...string) *exec.Cmd {
-	cmd := exec.Command(in.bin, args...)
+// groundProgram is the program of the adapter.
+func groundProgram(t testing.TB) string {
+	t.Helper()
+	bin, err := grounding()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bin
+}
+
+// ground is `pellucid-ground ARG…` with a token in its environment.
+func (in *install) ground(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(groundProgram(t), args...)
 	cmd.Env = append(in.env(), "GROUND_TOKEN="+groundToken)
 	return cmd
 }
@@ -66,7 +77,7 @@ func must(t testing.TB, cmd *exec.Cmd) string {
 // the URL of its endpoints.
 func (in *install) serveGround(t testing.TB, args ...string) string {
 	t.Helper()
-	cmd := in.ground(append([]string{"ground", "serve", "--http", "127.0.0.1:0"}, args...)...)
+	cmd := in.ground(t, append([]string{"serve", "--http", "127.0.0.1:0"}, args...)...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +114,7 @@ func (in *install) climate(t testing.TB, db string) {
 	if err != nil {
 		t.Skip(err)
 	}
-	receipts := must(t, in.ground("ground", "import", "--json", "--db", db, climateVotes(t, file)))
+	receipts := must(t, in.ground(t, "import", "--json", "--db", db, climateVotes(t, file)))
 	const votes = 18_486
 	if n := strings.Count(receipts, `"accepted":true`); n != votes {
 		t.Fatalf("%d votes were accepted, want %d", n, votes)
@@ -184,7 +195,7 @@ func TestGroundClimate(t *testing.T) {
 	for _, version := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
 		for name, transport := range map[string]mcp.Transport{
 			"http":  &mcp.StreamableClientTransport{Endpoint: url + "mcp"},
-			"stdio": &mcp.CommandTransport{Command: in.ground("ground", "serve", "--stdio", "--db", db)},
+			"stdio": &mcp.CommandTransport{Command: in.ground(t, "serve", "--stdio", "--db", db)},
 		} {
 			t.Run(version+" "+name, func(t *testing.T) {
 				c := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil)
@@ -288,7 +299,7 @@ func valid(t *testing.T, schema any, value []byte) {
 func TestGroundInspector(t *testing.T) {
 	t.Parallel()
 	in, db := newInstall(t), filepath.Join(t.TempDir(), "ground.db")
-	i := newInspector(t, in, map[string][]string{"ground": {in.bin, "ground", "serve", "--stdio", "--db", db}})
+	i := newInspector(t, in, map[string][]string{"ground": {groundProgram(t), "serve", "--stdio", "--db", db}})
 	in.climate(t, db)
 	for _, era := range []string{"legacy", "auto", "modern"} {
 		t.Run(era, func(t *testing.T) {
@@ -319,14 +330,51 @@ func TestGroundConforms(t *testing.T) {
 	})
 	t.Run("command", func(t *testing.T) { // each vector starts a process: two families show that it is fed
 		in, db := newInstall(t), filepath.Join(t.TempDir(), "ground.db")
-		in.conforms(t, 50, "--family", "length-attack", "--family", "bidi", "--feed", "command="+in.bin+" ground import --db "+db+" -",
-			"--", in.bin, "ground", "serve", "--stdio", "--db", db)
+		in.conforms(t, 50, "--family", "length-attack", "--family", "bidi", "--feed", "command="+groundProgram(t)+" import --db "+db+" -",
+			"--", groundProgram(t), "serve", "--stdio", "--db", db)
 	})
 }
 
-func (in *install) conforms(t *testing.T, least int, args ...string) {
+// TestGroundConformsThroughUp: behind the boundary an adapter has the rates that it has by itself, whether the boundary starts
+// it or knows its URL. A control token in a quote stays, and no frame is lost.
+func TestGroundConformsThroughUp(t *testing.T) {
+	t.Parallel()
+	t.Run("url", func(t *testing.T) {
+		in := newInstall(t)
+		url := in.serveGround(t, "--db", filepath.Join(t.TempDir(), "ground.db"), "--token", "env:GROUND_TOKEN")
+		base, _ := in.serveUp(t, "version: 1\nhttp: {rate: 0}\nservers: {facts: {url: '"+url+"mcp', profile: veritas-0.1}}\n")
+		feed := []string{"--feed", "http=" + url + "attestations", "--feed-token", "env:GROUND_TOKEN"}
+		through := in.conforms(t, 670, append(feed, "--url", base+"/mcp/facts")...)
+		if bare := in.conforms(t, 670, append(feed, "--url", url+"mcp")...); through != bare {
+			t.Errorf("%+v through up, %+v bare", through, bare)
+		}
+	})
+	t.Run("stdio", func(t *testing.T) {
+		in, db := newInstall(t), filepath.Join(t.TempDir(), "ground.db")
+		families := []string{"--family", "negative", "--family", "direct-injection"}
+		dump := filepath.Join(t.TempDir(), "dump.jsonl")
+		if err := os.WriteFile(dump, []byte(must(t, in.ground(t, append([]string{"conform", "--dump"}, families...)...))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_ = in.ground(t, "import", "--db", db, dump).Run() // some are refused
+		command, err := json.Marshal([]string{groundProgram(t), "serve", "--stdio", "--db", db})
+		if err != nil {
+			t.Fatal(err)
+		}
+		base, _ := in.serveUp(t, "version: 1\nhttp: {rate: 0}\nservers: {facts: {command: "+string(command)+", profile: veritas-0.1}}\n")
+		through := in.conforms(t, 50, append(families, "--url", base+"/mcp/facts")...)
+		if bare := in.conforms(t, 50, append(families, "--", groundProgram(t), "serve", "--stdio", "--db", db)...); through != bare {
+			t.Errorf("%+v through up, %+v bare", through, bare)
+		}
+	})
+}
+
+// rates are those of a report of conform.
+type rates struct{ passed, failed, skipped int }
+
+func (in *install) conforms(t *testing.T, least int, args ...string) rates {
 	t.Helper()
-	out := must(t, in.ground(append([]string{"conform", "--json", "--timeout", "1h"}, args...)...))
+	out := must(t, in.ground(t, append([]string{"conform", "--json", "--timeout", "1h"}, args...)...))
 	var rep struct {
 		Conforms                bool
 		Passed, Failed, Skipped int
@@ -338,6 +386,7 @@ func (in *install) conforms(t *testing.T, least int, args ...string) {
 	if !rep.Conforms || rep.Failed > 0 || rep.Passed < least {
 		t.Errorf("%d passed, %d failed: %v", rep.Passed, rep.Failed, rep.Deviations)
 	}
+	return rates{rep.Passed, rep.Failed, rep.Skipped}
 }
 
 // TestGroundDoors: what needs a token is shut without one, and a page of another

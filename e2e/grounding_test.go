@@ -16,7 +16,7 @@ import (
 func TestGroundingBehind(t *testing.T) {
 	t.Parallel()
 	in := newInstall(t)
-	adapter := []string{in.bin, "ground", "serve", "--stdio"}
+	adapter := []string{groundProgram(t), "serve", "--stdio"}
 	direct := bare(adapter...)
 	direct.Env = in.env()
 	one, other := connect(t, direct), connect(t, in.command(append([]string{"--name", "ground", "--env", "PELLUCID_STATE", "--"}, adapter...)...))

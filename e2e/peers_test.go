@@ -29,13 +29,28 @@ var pellucid = sync.OnceValues(func() (string, error) {
 	if bin := os.Getenv("PELLUCID_E2E_BIN"); bin != "" {
 		return filepath.Abs(bin)
 	}
-	bin := filepath.Join(scratch, "pellucid")
-	out, err := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", bin, "../cmd/pellucid").CombinedOutput()
+	if _, err := build("pellucid-hook"); err != nil {
+		return "", err
+	}
+	return build("pellucid")
+})
+
+// The grounding adapter: pellucid-ground beside $PELLUCID_E2E_BIN, or built once.
+var grounding = sync.OnceValues(func() (string, error) {
+	if bin := os.Getenv("PELLUCID_E2E_BIN"); bin != "" {
+		return filepath.Abs(filepath.Join(filepath.Dir(bin), "pellucid-ground"))
+	}
+	return build("pellucid-ground")
+})
+
+func build(program string) (bin string, err error) {
+	bin = filepath.Join(scratch, program)
+	out, err := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", bin, "../cmd/"+program).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return bin, nil
-})
+}
 
 // scratch lives as long as the test binary.
 var scratch string

@@ -52,7 +52,8 @@ platform/intake/intaketest:
 platform/loopback:
 platform/egress:   platform/loopback
 platform/sigv4:    github.com/aws/aws-sdk-go-v2
-platform/state:
+platform/privacy:  golang.org/x/sys
+platform/state:    platform/privacy
 platform/logtest:
 platform/waittest:
 platform/programtest:
@@ -68,8 +69,11 @@ platform/peer:
 platform/listen:   text/finding platform/auth platform/loopback
 platform/resident:
 platform/signin:
-platform/terminal: text/finding text/scrub text/href text/ucd text/strictjson github.com/go-json-experiment/json golang.org/x/sys
+platform/terminal: platform/privacy text/finding text/scrub text/href text/ucd text/strictjson github.com/go-json-experiment/json golang.org/x/sys
 platform/build:    text/scrub
+platform/logs:     golang.org/x/time
+platform/valueref: platform/terminal text/finding
+platform/scripttest: github.com/rogpeppe/go-internal
 
 # mcp: reads and writes messages of the Model Context Protocol, in both eras, and lists where third-party text stands in them
 mcp/wire:     text/eventstream text/finding text/strictjson platform/backoff platform/reuse platform/intake
@@ -91,17 +95,6 @@ record/sequence: platform/backoff platform/lease platform/state record/ledger
 record/index:    text/finding text/frame platform/backoff platform/terminal record/ledger record/sequence
 record/review:   text/finding text/frame text/scrub text/strictjson platform/capture platform/terminal record/captures record/hold record/index record/webhook
 record/standing: text/finding platform/terminal record/ledger record/trust record/sequence
-
-# grounding: checks signed attestations, composes a verdict from them, and serves both to a model
-grounding/attest:    text/finding text/scrub text/href text/ucd text/rfc3339 text/strictjson github.com/mr-tron/base58
-grounding/consensus: text/href text/ucd text/rfc3339 text/strictjson grounding/attest
-grounding/didweb:    text/href grounding/attest
-grounding/demonstration: text/href text/strictjson grounding/attest
-grounding/ground:    text/finding text/scrub text/href text/frame text/rfc3339 text/strictjson text/ucd platform/backoff platform/auth platform/loopback platform/terminal mcp/wire mcp/mcpmsg grounding/attest grounding/consensus github.com/modelcontextprotocol/go-sdk platform/intake
-grounding/validator: text/finding text/strictjson platform/terminal grounding/attest
-grounding/ingest:    text/finding platform/backoff platform/state platform/terminal text/strictjson grounding/attest grounding/ground
-grounding/corpus:
-grounding/conform:   text/finding text/strictjson text/ucd platform/terminal grounding/attest grounding/corpus github.com/modelcontextprotocol/go-sdk
 
 # model: asks language models, and finds the piece of a context that took control of one
 model/interval:
@@ -133,38 +126,57 @@ boundary/surface/pintest:      boundary/surface
 boundary/pinview:              text/finding platform/terminal boundary/surface
 boundary/pinfile:              text/finding text/strictjson platform/state boundary/surface
 boundary/gateway:              text/finding text/scrub text/href text/frame text/strictjson text/ucd platform/intake platform/loopback platform/reuse mcp/wire mcp/mcpmsg mcp/mcpshape record/captures record/hold boundary/policy boundary/classify boundary/validate boundary/surface boundary/blob
-boundary/evidence:             text/frame record/hold record/ledger record/trust record/standing grounding/attest grounding/ground boundary/policy boundary/classify boundary/gateway boundary/surface boundary/validate
-boundary/admit:                text/finding text/strictjson platform/backoff mcp/wire mcp/mcpmsg boundary/policy boundary/classify boundary/descriptions boundary/surface boundary/gateway
+boundary/evidence:             text/frame record/hold record/ledger record/trust record/standing boundary/policy boundary/classify boundary/gateway boundary/surface boundary/validate
+boundary/admit:                text/finding text/frame text/strictjson platform/backoff mcp/wire mcp/mcpmsg boundary/policy boundary/classify boundary/descriptions boundary/surface boundary/gateway
 boundary/fleet:                text/finding text/frame text/strictjson platform/backoff platform/child mcp/wire mcp/mcpmsg boundary/gateway platform/intake
-boundary/rules:                text/finding text/scrub text/href text/frame text/jsonc text/rfc3339 text/strictjson text/ucd platform/auth platform/build platform/capture platform/egress platform/listen platform/loopback platform/signin platform/terminal mcp/wire record/captures record/trust record/ledger record/webhook record/witness grounding/attest grounding/consensus grounding/ground model/delegation model/format model/llm boundary/classify boundary/classify/deep boundary/classify/local boundary/classify/onnx boundary/classify/remote boundary/gateway boundary/policy boundary/policy/expr boundary/policy/values boundary/surface github.com/goccy/go-yaml github.com/fsnotify/fsnotify
+boundary/rules:                text/finding text/scrub text/href text/frame text/jsonc text/rfc3339 text/strictjson text/ucd platform/auth platform/build platform/capture platform/egress platform/listen platform/logs platform/loopback platform/valueref platform/signin platform/terminal mcp/wire record/captures record/trust record/ledger record/webhook record/witness model/delegation model/format model/llm boundary/classify boundary/classify/deep boundary/classify/local boundary/classify/onnx boundary/classify/remote boundary/gateway boundary/policy boundary/policy/expr boundary/policy/values boundary/surface github.com/goccy/go-yaml github.com/fsnotify/fsnotify
 boundary/classifiers:          text/finding text/scrub text/strictjson model/llm boundary/policy boundary/gateway boundary/classify boundary/classify/deep boundary/classify/judge boundary/classify/local boundary/classify/onnx boundary/rules
 boundary/reviewer:             model/llm boundary/rules boundary/surface
 boundary/plug:                 text/finding text/frame text/scrub text/strictjson platform/intake boundary/gateway github.com/go-json-experiment/json
-boundary/hook:                 text/frame text/strictjson boundary/gateway
-boundary/protect:              text/finding text/jsonc text/strictjson platform/build platform/state platform/terminal github.com/pelletier/go-toml/v2 go.yaml.in/yaml/v3
+boundary/hook/socket:          platform/state
+boundary/hook:                 text/frame text/strictjson boundary/gateway boundary/hook/socket
+boundary/protect:              text/finding text/jsonc text/strictjson platform/build platform/privacy platform/state platform/terminal github.com/pelletier/go-toml/v2 go.yaml.in/yaml/v3
 boundary/preflight:            text/finding text/strictjson platform/build platform/child platform/terminal mcp/wire boundary/classify boundary/descriptions boundary/fleet boundary/pinview boundary/protect boundary/reviewer boundary/rules boundary/surface
 boundary/meter:                text/finding text/scrub text/frame mcp/mcpmsg boundary/policy boundary/classify boundary/gateway go.opentelemetry.io/otel github.com/prometheus
 
 # storage: keeps state in SQLite or Postgres, behind interfaces that the packages above define
-storage: text/finding platform/backoff mcp/session record/captures record/hold record/ledger record/sequence record/index grounding/attest grounding/consensus grounding/ground boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text platform/lease platform/signin record/webhook
+storage: text/finding platform/backoff platform/privacy mcp/session record/captures record/hold record/ledger record/sequence record/index boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text platform/lease platform/signin record/webhook
+
+# grounding: checks and stores signed attestations, composes a verdict from them, and serves both to a model
+grounding/attest:    text/finding text/scrub text/href text/ucd text/rfc3339 text/strictjson github.com/mr-tron/base58
+grounding/consensus: text/href text/ucd text/rfc3339 text/strictjson grounding/attest
+grounding/didweb:    text/href grounding/attest
+grounding/demonstration: text/href text/strictjson grounding/attest
+grounding/ground:    text/finding text/scrub text/href text/frame text/rfc3339 text/strictjson text/ucd platform/auth platform/terminal mcp/wire mcp/mcpmsg grounding/attest grounding/consensus github.com/modelcontextprotocol/go-sdk platform/intake
+grounding/store:     storage grounding/attest grounding/consensus grounding/ground golang.org/x/text
+grounding/store/storetest: storage grounding/store
+grounding/validator: text/finding text/strictjson platform/privacy platform/terminal grounding/attest
+grounding/ingest:    text/finding platform/backoff platform/state platform/terminal text/strictjson grounding/attest grounding/ground
+grounding/corpus:
+grounding/conform:   text/finding text/strictjson text/ucd platform/terminal grounding/attest grounding/corpus github.com/modelcontextprotocol/go-sdk
 
 # app: opens an installation and assembles what a verb serves from compiled rules; it also checks, audits and demonstrates an installation, erases a person from it, and holds the exit codes
 app/demo:    text/finding text/frame text/scrub platform/state platform/terminal github.com/modelcontextprotocol/go-sdk
 app/exit:
-app/install: text/finding text/frame platform/capture platform/keyring platform/login platform/state platform/terminal mcp/wire record/captures record/hold platform/backoff record/ledger record/sequence record/index record/witness grounding/attest grounding/ground boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface storage app/exit
-app/forget:  text/finding platform/backoff platform/login platform/state platform/terminal record/hold record/ledger record/sequence grounding/ingest boundary/surface storage app/exit app/install
-app/audit:   text/finding text/frame text/strictjson platform/backoff platform/state platform/terminal record/hold record/ledger record/review record/witness record/sequence record/index boundary/evidence boundary/gateway boundary/surface storage app/exit app/install github.com/go-json-experiment/json golang.org/x/mod
-app/explain: text/finding text/frame platform/state platform/terminal record/hold record/ledger record/review record/sequence record/standing record/trust boundary/policy boundary/gateway boundary/surface storage app/audit app/install
+app/commandline: text/finding platform/listen platform/logs platform/terminal app/exit github.com/alecthomas/kong
+app/local:   text/finding text/frame platform/auth platform/keyring platform/privacy platform/state platform/terminal platform/valueref record/ledger record/sequence record/index storage app/exit
+app/grounding: text/finding text/frame text/href text/scrub text/strictjson platform/auth platform/build platform/keyring platform/listen platform/state platform/terminal platform/valueref record/index record/ledger record/sequence record/standing record/trust storage grounding/attest grounding/consensus grounding/demonstration grounding/didweb grounding/ground grounding/ingest grounding/store grounding/validator app/exit app/local
+app/install: app/exit app/local boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface mcp/wire platform/backoff platform/capture platform/login platform/state platform/terminal record/captures record/hold record/index record/ledger record/sequence record/witness storage text/finding
+app/forget:  text/finding platform/backoff platform/login platform/state platform/terminal record/hold record/ledger record/sequence boundary/surface storage app/exit app/install app/local
+app/audit:   text/finding text/frame text/strictjson platform/privacy platform/backoff platform/state platform/terminal record/hold record/ledger record/review record/witness record/sequence record/index boundary/evidence boundary/gateway boundary/surface storage app/exit app/install app/local github.com/go-json-experiment/json golang.org/x/mod
+app/explain: text/finding text/frame platform/state platform/terminal record/hold record/ledger record/review record/sequence record/standing record/trust boundary/policy boundary/gateway boundary/surface storage app/audit app/install app/local
 app/backtest: text/finding platform/capture platform/terminal record/captures record/ledger record/sequence record/standing record/trust boundary/policy boundary/policy/expr boundary/rules storage app/install
 app/console/marked: text/scrub text/ucd
 app/console: platform/capture record/captures record/review boundary/fleet boundary/policy boundary/gateway boundary/rules boundary/surface boundary/pinview app/audit app/explain text/finding text/frame platform/auth platform/signin platform/terminal record/hold record/index record/ledger record/sequence storage text/scrub text/ucd app/console/marked github.com/coreos/go-oidc/v3 golang.org/x/oauth2 golang.org/x/time model/counterfactual model/guard platform/intake
 app/guardreport: platform/state platform/terminal record/ledger record/sequence model/delegation model/guard model/analysis storage model/interval app/install
-app:         text/finding text/strictjson text/frame platform/backoff platform/capture platform/child platform/keyring platform/intake platform/login platform/loopback platform/sigv4 platform/state platform/auth platform/listen platform/resident platform/terminal platform/build mcp/wire mcp/era mcp/session record/captures record/ledger record/hold record/trust record/sequence record/standing grounding/attest grounding/consensus grounding/didweb grounding/demonstration grounding/ground grounding/validator grounding/ingest model/format model/counterfactual model/delegation model/llm model/guard model/analysis boundary/classify boundary/policy boundary/policy/values boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/descriptions boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/audit app/explain app/exit app/install platform/peer platform/lease record/webhook mcp/forward platform/egress platform/signin app/console boundary/hook golang.org/x/time/rate
+app:         text/finding text/strictjson text/frame platform/backoff platform/capture platform/child platform/keyring platform/intake platform/login platform/loopback platform/sigv4 platform/state platform/auth platform/listen platform/logs platform/resident platform/terminal platform/build mcp/wire mcp/era mcp/session record/captures record/ledger record/hold record/index record/trust record/sequence record/standing model/format model/counterfactual model/delegation model/llm model/guard model/analysis boundary/classify boundary/policy boundary/policy/values boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/descriptions boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/audit app/explain app/exit app/install app/local platform/peer platform/lease record/webhook mcp/forward platform/egress platform/signin app/console boundary/hook boundary/hook/socket
 app/apptest: platform/logtest boundary/rules app github.com/modelcontextprotocol/go-sdk
-app/doctor:  text/finding text/strictjson platform/backoff platform/build platform/listen platform/login platform/peer platform/lease platform/state platform/terminal mcp/mcpmsg record/hold record/ledger record/sequence boundary/fleet boundary/gateway boundary/protect boundary/rules boundary/surface storage app/audit app/install boundary/hook
+app/doctor:  text/finding text/strictjson platform/privacy platform/backoff platform/build platform/listen platform/login platform/peer platform/lease platform/state platform/terminal mcp/mcpmsg record/hold record/ledger record/sequence boundary/fleet boundary/gateway boundary/protect boundary/rules boundary/surface storage app/audit app/install app/local boundary/hook
 
-# cmd: holds the program: flags in, words and exit codes out
-cmd/pellucid:       * github.com/alecthomas/kong github.com/go-json-experiment/json boundary/hook
+# cmd: holds the programs: flags in, words and exit codes out
+cmd/pellucid:       * !grounding/attest !grounding/consensus !grounding/demonstration !grounding/didweb !grounding/ground !grounding/store !grounding/store/storetest !grounding/validator !grounding/ingest !grounding/corpus !grounding/conform !app/grounding github.com/alecthomas/kong github.com/go-json-experiment/json
+cmd/pellucid-hook:  boundary/hook/socket
+cmd/pellucid-ground: platform/build platform/egress platform/terminal platform/valueref grounding/attest grounding/ground grounding/validator grounding/corpus grounding/conform app/exit app/commandline app/local app/grounding github.com/alecthomas/kong
 
 # e2e: tests the program against servers and clients that others wrote
 e2e:

@@ -18,11 +18,11 @@ var approvals = timedTable[hold.Approval]{
 		return a, err
 	},
 	values: func(a *hold.Approval) []any {
-		return []any{a.ID, a.Call[:], a.Principal, a.Tool, a.Item, stamp(a.Since), stamp(a.Until), a.By, "", "", 0, ""}
+		return []any{a.ID, a.Call[:], a.Principal, a.Tool, a.Item, Stamp(a.Since), Stamp(a.Until), a.By, "", "", 0, ""}
 	},
 	lifetime: func(a *hold.Approval) lifetime { return lifetime{a.Since, a.Until, a.Revoked, a.Revoker} },
-	prepare:  func(context.Context, *tx, *hold.Approval) error { return nil },
-	notify:   func(context.Context, *tx) error { return nil },
+	prepare:  func(context.Context, *Tx, *hold.Approval) error { return nil },
+	notify:   func(context.Context, *Tx) error { return nil },
 }
 
 type approvalRows struct{ timedRows[hold.Approval] }
@@ -36,16 +36,16 @@ func (s *Store) Approvals() hold.ApprovalStore {
 func (d *approvalRows) Use(ctx context.Context, call hold.Digest, now time.Time) (a hold.Approval, err error) {
 	query := `SELECT ` + d.columns + ` FROM approvals WHERE call = ? AND revoked = '' AND until > ? ORDER BY until DESC, id LIMIT 1`
 	// Most calls have none, and a query alone writes nothing.
-	a, found, err := queryOne(ctx, d.s, d.scan, query, call[:], stamp(now))
+	a, found, err := queryOne(ctx, d.s, d.scan, query, call[:], Stamp(now))
 	if err != nil {
-		return a, d.s.fail(ctx, "find approval", err)
+		return a, d.s.Fail(ctx, "find approval", err)
 	}
 	if found {
-		err = d.s.update(ctx, "use approval", func(t *tx) (err error) {
-			if a, found, err = queryOne(ctx, t, d.scan, query, call[:], stamp(now)); err != nil || !found {
+		err = d.s.Update(ctx, "use approval", func(t *Tx) (err error) {
+			if a, found, err = queryOne(ctx, t, d.scan, query, call[:], Stamp(now)); err != nil || !found {
 				return err
 			}
-			return t.exec(ctx, `UPDATE approvals SET uses = uses + 1, used = ? WHERE id = ?`, stamp(now), a.ID)
+			return t.Execute(ctx, `UPDATE approvals SET uses = uses + 1, used = ? WHERE id = ?`, Stamp(now), a.ID)
 		})
 	}
 	if err == nil && !found {

@@ -84,14 +84,14 @@ func (l *Ledger) Audit(ctx context.Context, key *sequence.ChainKey) (*Audit, err
 
 func (l *Ledger) writers(ctx context.Context) (map[string]last, error) {
 	out := map[string]last{}
-	err := l.s.query(ctx, func(r *sql.Rows) error {
+	err := l.s.EachRow(ctx, func(r *sql.Rows) error {
 		var name string
 		var w last
 		err := r.Scan(&name, &w.seq, &w.tag)
 		out[name] = w
 		return err
 	}, `SELECT writer, wseq, tag FROM ledger_writers`)
-	return out, l.s.fail(ctx, "read the writers", err)
+	return out, l.s.Fail(ctx, "read the writers", err)
 }
 
 // Empty reports whether nothing was ever stored for a log, but for its beginning: a process that
@@ -242,7 +242,7 @@ func (a *Audit) step(walks map[string]*walk, k sequence.Link) {
 // pending checks each record that waits, and returns the links by writer.
 func (a *Audit) pending(ctx context.Context) (map[string][]sequence.Link, error) {
 	links := map[string][]sequence.Link{}
-	err := a.l.s.query(ctx, func(r *sql.Rows) error {
+	err := a.l.s.EachRow(ctx, func(r *sql.Rows) error {
 		var p sequence.Pending
 		if err := r.Scan(&p.Seq, &p.Record, &p.Link.Writer, &p.Link.Seq, &p.Link.Prev, &p.Link.MAC); err != nil {
 			return err
@@ -272,12 +272,12 @@ func (a *Audit) pending(ctx context.Context) (map[string][]sequence.Link, error)
 		links[k.Writer] = append(before, sequence.Link{Writer: k.Writer, Seq: k.Seq, Prev: bytes.Clone(k.Prev), MAC: bytes.Clone(k.MAC)})
 		return nil
 	}, `SELECT seq, record, writer, wseq, prev, mac FROM ledger_pending ORDER BY seq`)
-	return links, a.l.s.fail(ctx, "read what waits", err)
+	return links, a.l.s.Fail(ctx, "read what waits", err)
 }
 
 // integrated follows the links whose records are in the log.
 func (a *Audit) integrated(ctx context.Context, walks map[string]*walk) error {
-	err := a.l.s.query(ctx, func(r *sql.Rows) error {
+	err := a.l.s.EachRow(ctx, func(r *sql.Rows) error {
 		var k sequence.Link
 		var index int64
 		var envelope []byte
@@ -299,7 +299,7 @@ func (a *Audit) integrated(ctx context.Context, walks map[string]*walk) error {
 		}
 		return nil
 	}, `SELECT c.writer, c.wseq, c.idx, c.mac, l.envelope FROM ledger_chain c LEFT JOIN ledger_leaves l ON l.idx = c.idx ORDER BY c.writer, c.wseq`)
-	return a.l.s.fail(ctx, "read the chains", err)
+	return a.l.s.Fail(ctx, "read the chains", err)
 }
 
 // beyond finds rows that no record of the log has.
@@ -307,14 +307,14 @@ func (a *Audit) beyond(ctx context.Context) error {
 	var found []string
 	var rows []int64
 	for _, table := range []string{"ledger_entries", "ledger_leaves"} {
-		err := a.l.s.query(ctx, func(r *sql.Rows) error {
+		err := a.l.s.EachRow(ctx, func(r *sql.Rows) error {
 			var index int64
 			err := r.Scan(&index)
 			found, rows = append(found, table), append(rows, index)
 			return err
 		}, `SELECT idx FROM `+table+` WHERE idx < 0 OR idx >= ? ORDER BY idx`, a.head.Size)
 		if err != nil {
-			return a.l.s.fail(ctx, "read rows", err)
+			return a.l.s.Fail(ctx, "read rows", err)
 		}
 	}
 	if len(rows) == 0 {
@@ -336,14 +336,14 @@ func (a *Audit) beyond(ctx context.Context) error {
 func (a *Audit) tiles(ctx context.Context) error {
 	type tile struct{ level, n, size int64 }
 	var all []tile
-	err := a.l.s.query(ctx, func(r *sql.Rows) error {
+	err := a.l.s.EachRow(ctx, func(r *sql.Rows) error {
 		var t tile
 		err := r.Scan(&t.level, &t.n, &t.size)
 		all = append(all, t)
 		return err
 	}, `SELECT level, n, length(hashes) FROM ledger_tiles`)
 	if err != nil {
-		return a.l.s.fail(ctx, "read tiles", err)
+		return a.l.s.Fail(ctx, "read tiles", err)
 	}
 	now, err := a.l.Head(ctx)
 	if err != nil && !errors.Is(err, sequence.ErrNoLog) {

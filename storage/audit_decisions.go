@@ -30,28 +30,28 @@ func (l *Ledger) DecisionRows(ctx context.Context) (d DecisionRows, err error) {
 		return d, err
 	}
 	d.Pins = map[string][]byte{}
-	err = l.s.query(ctx, func(r *sql.Rows) error {
+	err = l.s.EachRow(ctx, func(r *sql.Rows) error {
 		var server string
 		var record []byte
 		err := r.Scan(&server, &record)
 		d.Pins[server] = record
 		return err
 	}, `SELECT server, record FROM pins WHERE record IS NOT NULL`)
-	return d, l.s.fail(ctx, "read the rows that decide", err)
+	return d, l.s.Fail(ctx, "read the rows that decide", err)
 }
 
 // rowsOf reads a table. digest is a column of 32 bytes.
 func rowsOf[T any](ctx context.Context, s *Store, d *DecisionRows, of *timedTable[T], digest string, id func(*T) string) (out []T, err error) {
 	wrongLength := map[string]bool{}
-	if err := s.query(ctx, func(r *sql.Rows) error {
+	if err := s.EachRow(ctx, func(r *sql.Rows) error {
 		var id string
 		err := r.Scan(&id)
 		wrongLength[id] = true
 		return err
 	}, `SELECT id FROM `+of.name+`s WHERE length(`+digest+`) <> 32`); err != nil {
-		return nil, s.fail(ctx, "read the rows that decide", err)
+		return nil, s.Fail(ctx, "read the rows that decide", err)
 	}
-	err = s.query(ctx, func(r *sql.Rows) error {
+	err = s.EachRow(ctx, func(r *sql.Rows) error {
 		row, err := of.scan(r)
 		if err != nil || !hold.ValidID(id(&row)) || wrongLength[id(&row)] {
 			d.Unread = append(d.Unread, of.name+" "+writerName(id(&row)))
@@ -60,5 +60,5 @@ func rowsOf[T any](ctx context.Context, s *Store, d *DecisionRows, of *timedTabl
 		out = append(out, row)
 		return nil
 	}, `SELECT `+of.columns+` FROM `+of.name+`s ORDER BY id`)
-	return out, s.fail(ctx, "read the rows that decide", err)
+	return out, s.Fail(ctx, "read the rows that decide", err)
 }

@@ -55,7 +55,7 @@ var heldRank = map[hold.State]int{hold.Held: 1, hold.Released: 2, hold.Taken: 3,
 // read takes what the queue has before the log is read: the record of each item is older.
 func (h *heldAudit) read(ctx context.Context, s *Store) error {
 	h.rows, h.told = map[ledger.ID]heldRow{}, map[ledger.ID]*heldTold{}
-	err := s.query(ctx, func(r *sql.Rows) error {
+	err := s.EachRow(ctx, func(r *sql.Rows) error {
 		var body []byte
 		var call, digest int
 		it, err := scanHeld(r, time.Time{}, &body, &call, &digest)
@@ -71,7 +71,7 @@ func (h *heldAudit) read(ctx context.Context, s *Store) error {
 		h.rows[id] = row
 		return nil
 	}, `SELECT `+heldColumns+`, body, length(call), length(digest) FROM held`)
-	return s.fail(ctx, "read the queue", err)
+	return s.Fail(ctx, "read the queue", err)
 }
 
 // Record takes note of a record of the log that holds.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -31,21 +32,31 @@ func (a *Audit) indexFits(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		wanted := map[indexKey]bool{}
 		for i := range entries {
 			want := index.RowOfEntry(&entries[i])
 			if rows[want.Index] != rowText(&want) {
 				bad[want.Index] = faultIndexed
 			}
+			for _, v := range index.Public(&want) {
+				wanted[indexKey{v, index.Micros(want.Time), want.Index}] = true
+			}
+		}
+		if err := a.dropKeys(ctx, wanted); err != nil {
+			return err
+		}
+		for k := range wanted {
+			bad[k.idx] = faultIndexed
 		}
 	}
-	err := a.l.s.query(ctx, func(r *sql.Rows) error {
+	err := a.l.s.EachRow(ctx, func(r *sql.Rows) error {
 		var idx int64
 		err := r.Scan(&idx)
 		bad[idx] = faultRow
 		return err
 	}, `SELECT idx FROM decisions WHERE idx < 0 OR idx >= ?`, size)
 	if err != nil {
-		return a.l.s.fail(ctx, "read the index", err)
+		return a.l.s.Fail(ctx, "read the index", err)
 	}
 	now, err := a.l.Indexed(ctx)
 	if err != nil || now < size {
@@ -59,17 +70,41 @@ func (a *Audit) indexFits(ctx context.Context) error {
 	return nil
 }
 
+// An indexKey is a row of the table decision_keys, by which a record is found.
+type indexKey struct{ value, at, idx int64 }
+
+// dropKeys drops those that are in the table. Keys of persons and contents are not compared: they depend on the secret of
+// the index.
+func (a *Audit) dropKeys(ctx context.Context, wanted map[indexKey]bool) error {
+	for chunk := range slices.Chunk(slices.Collect(maps.Keys(wanted)), 1000) {
+		var args []any
+		for _, k := range chunk {
+			args = append(args, k.value, k.at, k.idx)
+		}
+		err := a.l.s.EachRow(ctx, func(r *sql.Rows) error {
+			var k indexKey
+			err := r.Scan(&k.value, &k.at, &k.idx)
+			delete(wanted, k)
+			return err
+		}, `SELECT key, at, idx FROM decision_keys WHERE (key, at, idx) IN (VALUES (CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT))`+strings.Repeat(`, (?, ?, ?)`, len(chunk)-1)+`)`, args...)
+		if err != nil {
+			return a.l.s.Fail(ctx, "read the index", err)
+		}
+	}
+	return nil
+}
+
 // rowTexts returns the exact rows of a span, each as a text of all that it says.
 func (a *Audit) rowTexts(ctx context.Context, from, to int64) (map[int64]string, error) {
 	out := map[int64]string{}
-	err := a.l.s.query(ctx, func(r *sql.Rows) error {
+	err := a.l.s.EachRow(ctx, func(r *sql.Rows) error {
 		row, exact, err := scanIndexRow(r)
 		if exact {
 			out[row.Index] = rowText(&row)
 		}
 		return err
 	}, `SELECT `+indexRowColumns+` LEFT JOIN decision_groups g ON g.id = d.grp WHERE d.idx >= ? AND d.idx < ?`, from, to)
-	return out, a.l.s.fail(ctx, "read the index", err)
+	return out, a.l.s.Fail(ctx, "read the index", err)
 }
 
 func rowText(r *index.Row) string {

@@ -18,22 +18,22 @@ var blocks = timedTable[hold.Block]{
 		return b, err
 	},
 	values: func(b *hold.Block) []any {
-		return []any{b.ID, b.Server, b.Tool, b.Text[:], b.Evidence, b.Severity, stamp(b.Since), stamp(b.Until), "", ""}
+		return []any{b.ID, b.Server, b.Tool, b.Text[:], b.Evidence, b.Severity, Stamp(b.Since), Stamp(b.Until), "", ""}
 	},
 	lifetime: func(b *hold.Block) lifetime { return lifetime{b.Since, b.Until, b.Lifted, b.By} },
 	prepare:  prepareBlock,
-	notify:   func(ctx context.Context, t *tx) error { return t.tell(ctx, BlocksChanged) },
+	notify:   func(ctx context.Context, t *Tx) error { return t.tell(ctx, BlocksChanged) },
 }
 
 // Blocks returns the blocks of the store.
 func (s *Store) Blocks() hold.TimedStore[hold.Block] { return &timedRows[hold.Block]{&blocks, s} }
 
 // prepareBlock refuses a second block of a source, and stores the messages about a new one.
-func prepareBlock(ctx context.Context, t *tx, b *hold.Block) error {
+func prepareBlock(ctx context.Context, t *Tx, b *hold.Block) error {
 	same := 0
-	err := t.query(ctx, func(r *sql.Rows) error { return r.Scan(&same) },
+	err := t.EachRow(ctx, func(r *sql.Rows) error { return r.Scan(&same) },
 		`SELECT count(*) FROM blocks WHERE id = ? OR lifted = '' AND until > ? AND server = ? AND tool = ? AND text = ?`,
-		b.ID, stamp(b.Since), b.Server, b.Tool, b.Text[:])
+		b.ID, Stamp(b.Since), b.Server, b.Tool, b.Text[:])
 	switch {
 	case err != nil:
 		return err

@@ -14,11 +14,11 @@ var _ captures.Store = (*Store)(nil)
 
 // PutCaptures implements captures.Store.
 func (s *Store) PutCaptures(ctx context.Context, rows []captures.Row) error {
-	return s.update(ctx, "keep captures", func(t *tx) error {
+	return s.Update(ctx, "keep captures", func(t *Tx) error {
 		for i := range rows {
 			r := &rows[i]
-			err := t.exec(ctx, `INSERT INTO captures (id, principal, at, until, size, sealed) VALUES (`+marks(6)+`) ON CONFLICT (id) DO NOTHING`,
-				r.ID, r.Principal[:], stamp(r.At), stamp(r.Until), len(r.Sealed), r.Sealed)
+			err := t.Execute(ctx, `INSERT INTO captures (id, principal, at, until, size, sealed) VALUES (`+Marks(6)+`) ON CONFLICT (id) DO NOTHING`,
+				r.ID, r.Principal[:], Stamp(r.At), Stamp(r.Until), len(r.Sealed), r.Sealed)
 			if err != nil {
 				return err
 			}
@@ -30,42 +30,42 @@ func (s *Store) PutCaptures(ctx context.Context, rows []captures.Row) error {
 // GetCapture implements captures.Store.
 func (s *Store) GetCapture(ctx context.Context, id string, now time.Time) (captures.Row, error) {
 	out, found := captures.Row{ID: id}, false
-	err := s.query(ctx, func(r *sql.Rows) error {
+	err := s.EachRow(ctx, func(r *sql.Rows) error {
 		found = true
 		return r.Scan(stampIn{&out.At}, stampIn{&out.Until}, &out.Sealed)
-	}, `SELECT at, until, sealed FROM captures WHERE id = ? AND until > ?`, id, stamp(now))
+	}, `SELECT at, until, sealed FROM captures WHERE id = ? AND until > ?`, id, Stamp(now))
 	if err == nil && !found {
 		return out, captures.ErrNotKept
 	}
-	return out, s.fail(ctx, "find capture", err)
+	return out, s.Fail(ctx, "find capture", err)
 }
 
 // SweepCaptures implements captures.Store.
 func (s *Store) SweepCaptures(ctx context.Context, now time.Time, most int64) error {
 	var total int64
 	first := ""
-	err := s.query(ctx, func(r *sql.Rows) error { return r.Scan(&total, &first) },
+	err := s.EachRow(ctx, func(r *sql.Rows) error { return r.Scan(&total, &first) },
 		`SELECT CAST(coalesce(sum(size), 0) AS BIGINT), coalesce(min(until), '') FROM captures`)
 	if err != nil {
-		return s.fail(ctx, "sweep captures", err)
+		return s.Fail(ctx, "sweep captures", err)
 	}
-	for more := first != "" && first <= stamp(now); more; {
+	for more := first != "" && first <= Stamp(now); more; {
 		n := 0
-		err = s.update(ctx, "sweep captures", func(t *tx) error {
+		err = s.Update(ctx, "sweep captures", func(t *Tx) error {
 			n = 0
-			return t.query(ctx, func(*sql.Rows) error { n++; return nil },
-				`DELETE FROM captures WHERE id IN (SELECT id FROM captures WHERE until <= ? ORDER BY until LIMIT ?) RETURNING id`, stamp(now), sweepBatch)
+			return t.EachRow(ctx, func(*sql.Rows) error { n++; return nil },
+				`DELETE FROM captures WHERE id IN (SELECT id FROM captures WHERE until <= ? ORDER BY until LIMIT ?) RETURNING id`, Stamp(now), sweepBatch)
 		})
 		if err != nil {
 			return err
 		}
 		if more = n == sweepBatch; !more { // what has ended does not count any more
-			err = s.query(ctx, func(r *sql.Rows) error { return r.Scan(&total) }, `SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM captures`)
+			err = s.EachRow(ctx, func(r *sql.Rows) error { return r.Scan(&total) }, `SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM captures`)
 		}
 	}
 	for err == nil && total > most {
 		var gone int64
-		err = s.update(ctx, "sweep captures", func(t *tx) (err error) {
+		err = s.Update(ctx, "sweep captures", func(t *Tx) (err error) {
 			gone, err = t.dropCaptures(ctx, total-most)
 			return err
 		})
@@ -74,13 +74,13 @@ func (s *Store) SweepCaptures(ctx context.Context, now time.Time, most int64) er
 		}
 		total -= gone
 	}
-	return s.fail(ctx, "sweep captures", err)
+	return s.Fail(ctx, "sweep captures", err)
 }
 
 // dropCaptures removes the oldest captures, of size bytes together or a little more, and at most sweepBatch of them.
-func (t *tx) dropCaptures(ctx context.Context, size int64) (gone int64, err error) {
+func (t *Tx) dropCaptures(ctx context.Context, size int64) (gone int64, err error) {
 	var ids []any
-	err = t.query(ctx, func(r *sql.Rows) error {
+	err = t.EachRow(ctx, func(r *sql.Rows) error {
 		var id string
 		var n int64
 		err := r.Scan(&id, &n)
@@ -92,16 +92,16 @@ func (t *tx) dropCaptures(ctx context.Context, size int64) (gone int64, err erro
 	if err != nil || len(ids) == 0 {
 		return 0, err
 	}
-	ids = pad(ids, ids[0])
-	return gone, t.exec(ctx, `DELETE FROM captures WHERE id IN (`+marks(len(ids))+`)`, ids...)
+	ids = Pad(ids, ids[0])
+	return gone, t.Execute(ctx, `DELETE FROM captures WHERE id IN (`+Marks(len(ids))+`)`, ids...)
 }
 
 // forgetCaptures removes the captures of calls of a principal.
 func (s *Store) forgetCaptures(ctx context.Context, principal string) (erased int, err error) {
 	digest := captures.PrincipalDigest(principal)
-	err = s.update(ctx, "forget", func(t *tx) error {
+	err = s.Update(ctx, "forget", func(t *Tx) error {
 		erased = 0
-		return t.query(ctx, func(*sql.Rows) error { erased++; return nil }, `DELETE FROM captures WHERE principal = ? RETURNING id`, digest[:])
+		return t.EachRow(ctx, func(*sql.Rows) error { erased++; return nil }, `DELETE FROM captures WHERE principal = ? RETURNING id`, digest[:])
 	})
 	return erased, err
 }

@@ -5,11 +5,13 @@ package storage_test
 import (
 	"crypto/sha256"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"text/tabwriter"
 	"time"
@@ -167,4 +169,28 @@ func BenchmarkConsoleIndex(b *testing.B) {
 			table.Flush()
 		})
 	}
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / 1e6 }
+func megabytes(n int64) string             { return fmt.Sprintf("%d MB", n>>20) }
+
+// onDisk is the size of the store.
+func onDisk(b *testing.B, where string) (size int64) {
+	if strings.HasPrefix(where, "postgres") {
+		err := raw(b, where).QueryRow(`SELECT pg_database_size(current_database())`).Scan(&size)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return size
+	}
+	err := filepath.WalkDir(filepath.Dir(where), func(_ string, d fs.DirEntry, err error) error {
+		if info, ierr := d.Info(); err == nil && ierr == nil && !d.IsDir() {
+			size += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return size
 }

@@ -3,13 +3,11 @@
 package storage_test
 
 import (
-	"bufio"
 	"bytes"
 	"database/sql"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -17,77 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
-
-const perBatch = 25
-
-// importForever is the child: it acknowledges each batch that Put has returned.
-func importForever(where string) {
-	s, err := storage.Open(ctx, where, storage.Options{})
-	for n := 0; err == nil; n++ {
-		var batch []ground.Record
-		for i := range perBatch {
-			batch = append(batch, numbered(n*perBatch+i))
-		}
-		if _, err = s.Put(ctx, batch, nil); err == nil {
-			fmt.Println(n)
-		}
-	}
-	fmt.Fprintln(os.Stderr, err)
-	os.Exit(1)
-}
-
-func numbered(i int) ground.Record { return record("v", fmt.Sprint("claim number ", i)) }
-
-func TestKill(t *testing.T) {
-	t.Parallel()
-	engines(t, func(t *testing.T, where string) {
-		exe, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.Command(exe)
-		cmd.Env = append(os.Environ(), "PELLUCID_STORE_CHILD="+where)
-		cmd.Stderr = os.Stderr
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		acknowledged := -1
-		lines := bufio.NewScanner(out)
-		for lines.Scan() {
-			if acknowledged, err = strconv.Atoi(lines.Text()); err != nil {
-				t.Fatal(err)
-			}
-			if acknowledged == 12 {
-				cmd.Process.Kill()
-			}
-		}
-		cmd.Wait()
-		if acknowledged < 12 {
-			t.Fatalf("child ended after batch %d", acknowledged)
-		}
-		s := open(t, where, storage.Options{})
-		for i := range (acknowledged + 1) * perBatch {
-			if _, err := s.ByHash(ctx, numbered(i).Hash); err != nil {
-				t.Fatalf("acknowledged record %d is lost: %v", i, err)
-			}
-		}
-		// What was under way is there whole or not at all.
-		_, first := s.ByHash(ctx, numbered((acknowledged+1)*perBatch).Hash)
-		_, last := s.ByHash(ctx, numbered((acknowledged+2)*perBatch-1).Hash)
-		if errors.Is(first, ground.ErrNotFound) != errors.Is(last, ground.ErrNotFound) {
-			t.Errorf("half a batch: %v, %v", first, last)
-		}
-		put(t, s, record("v", "The store still takes records."))
-	})
-}
 
 // raw opens the database without the store.
 func raw(t testing.TB, where string) *sql.DB {
@@ -114,27 +44,27 @@ func TestLocked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tx.Exec(`UPDATE feed SET hash = hash`); err != nil {
+		if _, err := tx.Exec(`UPDATE schema_steps SET oldest = oldest`); err != nil {
 			t.Fatal(err)
 		}
 		if strings.HasPrefix(where, "postgres") {
-			if _, err := tx.Exec(`LOCK TABLE feed IN EXCLUSIVE MODE`); err != nil {
+			if _, err := tx.Exec(`LOCK TABLE schema_steps IN EXCLUSIVE MODE`); err != nil {
 				t.Fatal(err)
 			}
 		}
-		r, began := record("a", "Locked."), time.Now()
-		if _, err := s.Put(ctx, []ground.Record{r}, nil); !errors.Is(err, ground.ErrBusy) {
-			t.Errorf("Put while locked: %v", err)
+		began := time.Now()
+		if err := addRecord(s, "locked"); !errors.Is(err, storage.ErrBusy) {
+			t.Errorf("add while locked: %v", err)
 		}
 		if d := time.Since(began); d > 20*time.Second {
-			t.Errorf("Put waited for %v", d)
+			t.Errorf("add waited for %v", d)
 		}
-		if _, err := s.Search(ctx, ground.Query{Text: "locked"}); err != nil {
-			t.Errorf("Search while locked: %v", err)
+		if n := countWaiting(t, s); n != 0 {
+			t.Errorf("%d records while locked", n)
 		}
 		time.AfterFunc(50*time.Millisecond, func() { tx.Rollback() })
-		if out := put(t, patient, r); out[0].Disposition != ground.Added {
-			t.Errorf("after the lock: %+v", out)
+		if err := addRecord(patient, "after the lock"); err != nil || countWaiting(t, s) != 1 {
+			t.Errorf("after the lock: %v", err)
 		}
 	})
 }
@@ -166,7 +96,7 @@ func TestNewerSchema(t *testing.T) {
 				t.Fatal(err)
 			}
 			s, err := storage.Open(ctx, where, storage.Options{})
-			if (err == nil) != step.readable || err != nil && !errors.Is(err, ground.ErrNewerSchema) {
+			if (err == nil) != step.readable || err != nil && !errors.Is(err, storage.ErrNewerSchema) {
 				t.Errorf("%s: %v", step.name, err)
 			}
 			seen, err := storage.Inspect(ctx, where)
@@ -179,7 +109,6 @@ func TestNewerSchema(t *testing.T) {
 			if err := hold.New(s, hold.Options{}).Hold(ctx, hold.Item{ID: hold.NewID(), Server: "s", Rule: "finding"}); err != nil {
 				t.Errorf("%s: %v", step.name, err)
 			}
-			put(t, s, record("a", step.name))
 			s.Close()
 		}
 	})
@@ -261,18 +190,51 @@ func TestEarlierStore(t *testing.T) {
 	})
 }
 
+// TestAttestationsOfEarlierStore: a store in which an earlier build has kept attestations is refused with a sentence that says
+// what to do, and nothing of it is lost; one without any loses the empty tables.
+func TestAttestationsOfEarlierStore(t *testing.T) {
+	t.Parallel()
+	engines(t, func(t *testing.T, where string) {
+		open(t, where, storage.Options{}).Close()
+		db := raw(t, where)
+		tables := []string{"claims", "claim_domains", "postings", "tokens", "attestations", "originals", "dependencies", "events", "retractions", "feed"}
+		for _, table := range tables {
+			if _, err := db.Exec(`CREATE TABLE ` + table + ` (seq INTEGER)`); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := db.Exec(`DELETE FROM goose_db_version WHERE version_id = 106; DELETE FROM schema_steps WHERE version = 106; INSERT INTO feed VALUES (1)`); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := storage.Open(ctx, where, storage.Options{}); !errors.Is(err, storage.ErrAttestations) || !strings.Contains(err.Error(), "pellucid-ground import") {
+			t.Errorf("with attestations: %v", err)
+		}
+		var n int
+		if err := db.QueryRow(`SELECT count(*) FROM feed`).Scan(&n); err != nil || n != 1 {
+			t.Errorf("the attestations are gone: %d, %v", n, err)
+		}
+		if _, err := db.Exec(`DELETE FROM feed`); err != nil {
+			t.Fatal(err)
+		}
+		open(t, where, storage.Options{}).Close()
+		for _, table := range tables {
+			if _, err := db.Exec(`SELECT * FROM ` + table); err == nil {
+				t.Errorf("table %s is still there", table)
+			}
+		}
+	})
+}
+
 func TestFull(t *testing.T) {
 	t.Parallel()
 	where := t.TempDir() + "/full.db"
 	s := open(t, where, storage.Options{Readers: 1})
 	s.LimitPages(t, 80)
-	big := record("a", "Big.")
-	big.Original = make([]byte, 1<<20)
-	if _, err := s.Put(ctx, []ground.Record{big}, nil); !errors.Is(err, ground.ErrFull) {
-		t.Fatalf("Put into a full store: %v", err)
+	if err := addRecord(s, strings.Repeat("x", 1<<20)); !errors.Is(err, storage.ErrFull) {
+		t.Fatalf("add to a full store: %v", err)
 	}
-	if _, err := s.ByHash(ctx, big.Hash); !errors.Is(err, ground.ErrNotFound) {
-		t.Errorf("after: %v", err)
+	if n := countWaiting(t, s); n != 0 {
+		t.Errorf("%d records after", n)
 	}
 }
 
@@ -280,7 +242,9 @@ func TestGone(t *testing.T) {
 	t.Parallel()
 	where := server.Database(t)
 	s := open(t, where, storage.Options{})
-	put(t, s, record("a", "Here."))
+	if err := addRecord(s, "here"); err != nil {
+		t.Fatal(err)
+	}
 	// Drops every connection, and lets nobody in again.
 	admin := raw(t, server.URL(t))
 	name := strings.TrimSuffix(where[strings.LastIndexByte(where, 0x2f)+1:], "?sslmode=disable")
@@ -290,10 +254,9 @@ func TestGone(t *testing.T) {
 	if _, err := admin.Exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1`, name); err != nil {
 		t.Fatal(err)
 	}
-	_, put := s.Put(ctx, []ground.Record{record("a", "Gone.")}, nil)
-	_, find := s.Search(ctx, ground.Query{Text: "here"})
-	for what, err := range map[string]error{"Put": put, "Search": find} {
-		if !errors.Is(err, ground.ErrUnavailable) || strings.Contains(err.Error(), name) {
+	_, count := s.Ledger().Waiting(ctx, 1)
+	for what, err := range map[string]error{"add": addRecord(s, "gone"), "count": count} {
+		if !errors.Is(err, storage.ErrUnavailable) || strings.Contains(err.Error(), name) {
 			t.Errorf("%s with the database gone: %v", what, err)
 		}
 	}

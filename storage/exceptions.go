@@ -19,11 +19,11 @@ var exceptions = timedTable[hold.Exception]{
 		return e, err
 	},
 	values: func(e *hold.Exception) []any {
-		return []any{e.ID, e.Server, e.Tool, string(e.Code), e.Digest[:], stamp(e.Since), stamp(e.Until), e.Why, e.By, "", "", "", int64(e.Keep / time.Second)}
+		return []any{e.ID, e.Server, e.Tool, string(e.Code), e.Digest[:], Stamp(e.Since), Stamp(e.Until), e.Why, e.By, "", "", "", int64(e.Keep / time.Second)}
 	},
 	lifetime: func(e *hold.Exception) lifetime { return lifetime{e.Since, e.Until, e.Revoked, e.Revoker} },
-	prepare:  func(context.Context, *tx, *hold.Exception) error { return nil },
-	notify:   func(ctx context.Context, t *tx) error { return t.tell(ctx, ExceptionsChanged) },
+	prepare:  func(context.Context, *Tx, *hold.Exception) error { return nil },
+	notify:   func(ctx context.Context, t *Tx) error { return t.tell(ctx, ExceptionsChanged) },
 }
 
 type exceptionRows struct{ timedRows[hold.Exception] }
@@ -35,7 +35,7 @@ func (s *Store) Exceptions() hold.ExceptionStore {
 
 // Confirm implements hold.ExceptionStore.
 func (d *exceptionRows) Confirm(ctx context.Context, id, by string, now time.Time, evidence []byte) error {
-	return d.change(ctx, id, now, evidence, func(t *tx, e *hold.Exception) error {
+	return d.change(ctx, id, now, evidence, func(t *Tx, e *hold.Exception) error {
 		switch {
 		case e.Second != "":
 			return refusal{&hold.DecidedError{What: "exception", State: "confirmed", At: e.Since, By: e.Second}}
@@ -46,6 +46,6 @@ func (d *exceptionRows) Confirm(ctx context.Context, id, by string, now time.Tim
 		if e.Proposed() {
 			until = now.Add(e.Keep)
 		}
-		return t.exec(ctx, `UPDATE exceptions SET second = ?, until = ?, keep = 0 WHERE id = ?`, by, stamp(until), id)
+		return t.Execute(ctx, `UPDATE exceptions SET second = ?, until = ?, keep = 0 WHERE id = ?`, by, Stamp(until), id)
 	})
 }

@@ -15,9 +15,6 @@ func (s *Store) LimitPages(t *testing.T, n int) {
 	}
 }
 
-// Words is words.
-func Words(s string) []string { return words(s) }
-
 // Exec runs a statement.
 func (s *Store) Exec(ctx context.Context, statement string) error {
 	_, err := s.write.ExecContext(ctx, statement)

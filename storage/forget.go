@@ -13,7 +13,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/mcp/session"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
@@ -37,7 +36,7 @@ type Forgotten struct {
 // has left, the next one erases. evidence returns the record of a held item whose content is
 // erased; the record is stored in the transaction that erases it. nil: there are none.
 func (s *Store) Forget(ctx context.Context, principal string, evidence func(hold.Item) ([]byte, error)) (f Forgotten, err error) {
-	err = s.update(ctx, "forget", func(t *tx) error {
+	err = s.Update(ctx, "forget", func(t *Tx) error {
 		f = Forgotten{}
 		if err := t.recordForgotten(ctx, principal, evidence); err != nil {
 			return err
@@ -59,11 +58,11 @@ func (s *Store) Forget(ctx context.Context, principal string, evidence func(hold
 			{&f.Names, `SELECT count(*) FROM blocks WHERE lifter = ?`, `UPDATE blocks SET lifter = '' WHERE lifter = ?`},
 		} {
 			n := 0
-			if err := t.query(ctx, func(r *sql.Rows) error { return r.Scan(&n) }, step.count, principal); err != nil {
+			if err := t.EachRow(ctx, func(r *sql.Rows) error { return r.Scan(&n) }, step.count, principal); err != nil {
 				return err
 			}
 			*step.n += n
-			if err := t.exec(ctx, step.erase, principal); err != nil {
+			if err := t.Execute(ctx, step.erase, principal); err != nil {
 				return err
 			}
 		}
@@ -85,12 +84,12 @@ func (s *Store) Forget(ctx context.Context, principal string, evidence func(hold
 }
 
 // recordForgotten stores a record of each item of the principal whose content is still there.
-func (t *tx) recordForgotten(ctx context.Context, principal string, evidence func(hold.Item) ([]byte, error)) error {
+func (t *Tx) recordForgotten(ctx context.Context, principal string, evidence func(hold.Item) ([]byte, error)) error {
 	if evidence == nil {
 		return nil
 	}
 	var records [][]byte
-	err := t.query(ctx, func(r *sql.Rows) error {
+	err := t.EachRow(ctx, func(r *sql.Rows) error {
 		it, err := scanHeld(r, time.Time{})
 		if err != nil {
 			return err
@@ -103,7 +102,7 @@ func (t *tx) recordForgotten(ctx context.Context, principal string, evidence fun
 		return err
 	}
 	for part := range slices.Chunk(records, sweepBatch) {
-		if err := t.pend(ctx, part...); err != nil {
+		if err := t.AddRecords(ctx, part...); err != nil {
 			return err
 		}
 	}
@@ -114,12 +113,12 @@ func (t *tx) recordForgotten(ctx context.Context, principal string, evidence fun
 // the digest of the name. What is left says only that a session with this id has ended.
 func (s *Store) forgetSessions(ctx context.Context, principal string) (erased int, err error) {
 	digest := session.PrincipalDigest(principal)
-	err = s.update(ctx, "forget", func(t *tx) error {
+	err = s.Update(ctx, "forget", func(t *Tx) error {
 		erased = 0
-		if err := t.query(ctx, func(r *sql.Rows) error { return r.Scan(&erased) }, `SELECT count(*) FROM sessions WHERE principal = ?`, digest[:]); err != nil {
+		if err := t.EachRow(ctx, func(r *sql.Rows) error { return r.Scan(&erased) }, `SELECT count(*) FROM sessions WHERE principal = ?`, digest[:]); err != nil {
 			return err
 		}
-		return t.exec(ctx, `UPDATE sessions SET principal = ?, state = ?, owner = '', ended = 1 WHERE principal = ?`, forgotten[:], []byte{}, digest[:])
+		return t.Execute(ctx, `UPDATE sessions SET principal = ?, state = ?, owner = '', ended = 1 WHERE principal = ?`, forgotten[:], []byte{}, digest[:])
 	})
 	return erased, err
 }
@@ -130,7 +129,7 @@ func (s *Store) forgetOpenings(ctx context.Context, principal string) (erased in
 	sum := sha256.Sum256([]byte(principal))
 	digest := hex.AppendEncode(nil, sum[:])
 	for next := int64(0); ; {
-		rows, err := s.Ledger().Rows(ctx, next, chunk)
+		rows, err := s.Ledger().Rows(ctx, next, Chunk)
 		if err != nil || len(rows) == 0 {
 			return erased, err
 		}
@@ -153,12 +152,12 @@ func (s *Store) eraseOpenings(ctx context.Context, rows []sequence.Entry, digest
 	if len(args) == 0 {
 		return 0, nil
 	}
-	err := s.Ledger().update(ctx, "forget", func(t *tx) error {
+	err := s.Ledger().update(ctx, "forget", func(t *Tx) error {
 		if err := t.unindexOpenings(ctx, s.indexKey(), found); err != nil {
 			return err
 		}
-		all := pad(args, args[0])
-		return t.exec(ctx, `UPDATE ledger_entries SET opening = ? WHERE idx IN (`+marks(len(all))+`)`, append([]any{[]byte{}}, all...)...)
+		all := Pad(args, args[0])
+		return t.Execute(ctx, `UPDATE ledger_entries SET opening = ? WHERE idx IN (`+Marks(len(all))+`)`, append([]any{[]byte{}}, all...)...)
 	})
 	return len(args), err
 }
@@ -174,11 +173,11 @@ func (s *Store) wipe(ctx context.Context) {
 // Compact gives the pages of what was deleted back to the file system, so that no file of
 // an SQLite store holds it any more. Postgres does so by itself (autovacuum). Another process
 // that reads the store at that moment keeps the write-ahead file from being emptied:
-// ground.ErrBusy.
+// ErrBusy.
 func (s *Store) Compact(ctx context.Context) error {
 	err := s.engine.compact(ctx, s.write)
-	if errors.Is(err, ground.ErrBusy) {
+	if errors.Is(err, ErrBusy) {
 		return fmt.Errorf("store: compact: %w", err)
 	}
-	return s.fail(ctx, "compact", err)
+	return s.Fail(ctx, "compact", err)
 }

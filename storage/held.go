@@ -38,11 +38,11 @@ func scanHeld(r *sql.Rows, now time.Time, extra ...any) (hold.Item, error) {
 // AddHeld implements hold.Store.
 func (s *Store) AddHeld(ctx context.Context, it hold.Item, room hold.Room, evidence []byte) error {
 	var refused error
-	err := s.update(ctx, "hold", func(t *tx) error {
+	err := s.Update(ctx, "hold", func(t *Tx) error {
 		refused = nil
 		n := 0
 		count := func(r *sql.Rows) error { return r.Scan(&n) }
-		if err := t.query(ctx, count, `SELECT count(*) FROM held WHERE id = ?`, it.ID); err != nil {
+		if err := t.EachRow(ctx, count, `SELECT count(*) FROM held WHERE id = ?`, it.ID); err != nil {
 			return err
 		}
 		if n > 0 {
@@ -54,16 +54,16 @@ func (s *Store) AddHeld(ctx context.Context, it hold.Item, room hold.Room, evide
 			refused = err
 			return nil
 		}
-		if err := errors.Join(err, t.pend(ctx, evidence), t.post(ctx, heldNotice(&it)), t.postFull(ctx, &it, fills)); err != nil {
+		if err := errors.Join(err, t.AddRecords(ctx, evidence), t.post(ctx, heldNotice(&it)), t.postFull(ctx, &it, fills)); err != nil {
 			return err
 		}
 		found, err := json.Marshal(it.Found)
 		if err != nil {
 			return err // never
 		}
-		return t.exec(ctx, `INSERT INTO held (`+heldColumns+`, body, question) VALUES (`+marks(21)+`)`,
+		return t.Execute(ctx, `INSERT INTO held (`+heldColumns+`, body, question) VALUES (`+Marks(21)+`)`,
 			it.ID, it.Server, it.Tool, it.Principal, it.Rule, string(it.Code), it.Call[:], it.Digest[:], it.Bytes,
-			stamp(it.Held), stamp(it.Until), string(it.State), "", "", string(found), it.Hidden, it.People, "", "", it.Body, it.Question)
+			Stamp(it.Held), Stamp(it.Until), string(it.State), "", "", string(found), it.Hidden, it.People, "", "", it.Body, it.Question)
 	})
 	return errors.Join(err, refused)
 }
@@ -71,7 +71,7 @@ func (s *Store) AddHeld(ctx context.Context, it hold.Item, room hold.Room, evide
 // GetHeld implements hold.Store.
 func (s *Store) GetHeld(ctx context.Context, id string, now time.Time) (hold.Item, error) {
 	it, found := hold.Item{}, false
-	err := s.query(ctx, func(r *sql.Rows) (err error) {
+	err := s.EachRow(ctx, func(r *sql.Rows) (err error) {
 		var body, question []byte
 		it, err = scanHeld(r, now, &body, &question)
 		it.Body, it.Question, found = body, question, true
@@ -79,7 +79,7 @@ func (s *Store) GetHeld(ctx context.Context, id string, now time.Time) (hold.Ite
 	}, `SELECT `+heldColumns+`, body, question FROM held WHERE id = ?`, id)
 	switch {
 	case err != nil:
-		return it, s.fail(ctx, "get held", err)
+		return it, s.Fail(ctx, "get held", err)
 	case !found:
 		return it, hold.ErrNotFound
 	case it.State == hold.Expired:
@@ -94,7 +94,7 @@ func (s *Store) GetHeld(ctx context.Context, id string, now time.Time) (hold.Ite
 // DecideHeld implements hold.Store.
 func (s *Store) DecideHeld(ctx context.Context, id string, to hold.State, by string, now time.Time, body, evidence []byte) error {
 	var refused error
-	err := s.update(ctx, "decide", func(t *tx) error {
+	err := s.Update(ctx, "decide", func(t *Tx) error {
 		it, err := t.heldItem(ctx, id, now, &refused)
 		switch {
 		case err != nil || refused != nil:
@@ -103,16 +103,16 @@ func (s *Store) DecideHeld(ctx context.Context, id string, to hold.State, by str
 			refused = hold.ErrSecond
 			return nil
 		}
-		if err := t.pend(ctx, evidence); err != nil {
+		if err := t.AddRecords(ctx, evidence); err != nil {
 			return err
 		}
 		switch {
 		case to == hold.Denied:
-			return t.exec(ctx, `UPDATE held SET state = ?, decider = ?, decided = ?, `+destroyed+` WHERE id = ?`, string(to), by, stamp(now), id)
+			return t.Execute(ctx, `UPDATE held SET state = ?, decider = ?, decided = ?, `+destroyed+` WHERE id = ?`, string(to), by, Stamp(now), id)
 		case body != nil:
-			return t.exec(ctx, `UPDATE held SET state = ?, decider = ?, decided = ?, body = ? WHERE id = ?`, string(to), by, stamp(now), body, id)
+			return t.Execute(ctx, `UPDATE held SET state = ?, decider = ?, decided = ?, body = ? WHERE id = ?`, string(to), by, Stamp(now), body, id)
 		}
-		return t.exec(ctx, `UPDATE held SET state = ?, decider = ?, decided = ? WHERE id = ?`, string(to), by, stamp(now), id)
+		return t.Execute(ctx, `UPDATE held SET state = ?, decider = ?, decided = ? WHERE id = ?`, string(to), by, Stamp(now), id)
 	})
 	if err == nil && refused == nil && (to == hold.Denied || body != nil) {
 		s.wipe(ctx)
@@ -123,19 +123,19 @@ func (s *Store) DecideHeld(ctx context.Context, id string, to hold.State, by str
 // TakeHeld implements hold.Store.
 func (s *Store) TakeHeld(ctx context.Context, call hold.Digest, now time.Time) (hold.Item, error) {
 	it, found := hold.Item{}, false
-	err := s.update(ctx, "take held", func(t *tx) error {
+	err := s.Update(ctx, "take held", func(t *Tx) error {
 		found = false
-		err := t.query(ctx, func(r *sql.Rows) (err error) {
+		err := t.EachRow(ctx, func(r *sql.Rows) (err error) {
 			var body []byte
 			it, err = scanHeld(r, now, &body)
 			it.Body, found = body, true
 			return err
-		}, `SELECT `+heldColumns+`, body FROM held WHERE call = ? AND state = 'released' AND until > ? ORDER BY at, id LIMIT 1`, call[:], stamp(now))
+		}, `SELECT `+heldColumns+`, body FROM held WHERE call = ? AND state = 'released' AND until > ? ORDER BY at, id LIMIT 1`, call[:], Stamp(now))
 		if err != nil || !found {
 			return err
 		}
 		it.State = hold.Taken
-		return t.exec(ctx, `UPDATE held SET state = 'taken', `+destroyed+` WHERE id = ?`, it.ID)
+		return t.Execute(ctx, `UPDATE held SET state = 'taken', `+destroyed+` WHERE id = ?`, it.ID)
 	})
 	if err == nil && !found {
 		err = hold.ErrNotFound
@@ -149,9 +149,9 @@ func (s *Store) TakeHeld(ctx context.Context, call hold.Digest, now time.Time) (
 // IsReleased implements hold.Store.
 func (s *Store) IsReleased(ctx context.Context, call hold.Digest, now time.Time) (bool, error) {
 	n := 0
-	err := s.query(ctx, func(r *sql.Rows) error { return r.Scan(&n) },
-		`SELECT count(*) FROM held WHERE call = ? AND state = 'released' AND until > ?`, call[:], stamp(now))
-	return n > 0, s.fail(ctx, "look for a released item", err)
+	err := s.EachRow(ctx, func(r *sql.Rows) error { return r.Scan(&n) },
+		`SELECT count(*) FROM held WHERE call = ? AND state = 'released' AND until > ?`, call[:], Stamp(now))
+	return n > 0, s.Fail(ctx, "look for a released item", err)
 }
 
 // sweepBatch bounds the items that one transaction of a sweep removes or lets expire: the others
@@ -164,10 +164,10 @@ func (s *Store) SweepHeld(ctx context.Context, now, old time.Time, evidence func
 	const gone = `at < ? AND state NOT IN ('held', 'released') AND (decided <> '' AND decided < ? OR decided = '' AND until < ?)`
 	for more := true; more && err == nil; {
 		n := 0
-		err = s.update(ctx, "sweep held", func(t *tx) error {
+		err = s.Update(ctx, "sweep held", func(t *Tx) error {
 			n = 0
-			return t.query(ctx, func(*sql.Rows) error { n++; return nil },
-				`DELETE FROM held WHERE id IN (SELECT id FROM held WHERE `+gone+` ORDER BY at, id LIMIT ?) RETURNING id`, stamp(old), stamp(old), stamp(old), sweepBatch)
+			return t.EachRow(ctx, func(*sql.Rows) error { n++; return nil },
+				`DELETE FROM held WHERE id IN (SELECT id FROM held WHERE `+gone+` ORDER BY at, id LIMIT ?) RETURNING id`, Stamp(old), Stamp(old), Stamp(old), sweepBatch)
 		})
 		if err == nil {
 			removed += n
@@ -175,7 +175,7 @@ func (s *Store) SweepHeld(ctx context.Context, now, old time.Time, evidence func
 		more = n == sweepBatch
 	}
 	for more := true; more && err == nil; {
-		err = s.update(ctx, "sweep held", func(t *tx) (err error) {
+		err = s.Update(ctx, "sweep held", func(t *Tx) (err error) {
 			more, err = t.expire(ctx, now, evidence)
 			return err
 		})
@@ -186,10 +186,10 @@ func (s *Store) SweepHeld(ctx context.Context, now, old time.Time, evidence func
 
 // expire lets the items expire that are past their time, and stores their records. It reports
 // whether there may be more.
-func (t *tx) expire(ctx context.Context, now time.Time, evidence func(hold.Item) ([]byte, error)) (more bool, err error) {
+func (t *Tx) expire(ctx context.Context, now time.Time, evidence func(hold.Item) ([]byte, error)) (more bool, err error) {
 	var records [][]byte
 	var ids []any
-	err = t.query(ctx, func(r *sql.Rows) error {
+	err = t.EachRow(ctx, func(r *sql.Rows) error {
 		it, err := scanHeld(r, now)
 		if err != nil {
 			return err
@@ -201,14 +201,14 @@ func (t *tx) expire(ctx context.Context, now time.Time, evidence func(hold.Item)
 		record, err := evidence(it)
 		records = append(records, record)
 		return err
-	}, `SELECT `+heldColumns+` FROM held WHERE state IN ('held', 'released') AND until <= ? ORDER BY until, id LIMIT ?`, stamp(now), sweepBatch)
+	}, `SELECT `+heldColumns+` FROM held WHERE state IN ('held', 'released') AND until <= ? ORDER BY until, id LIMIT ?`, Stamp(now), sweepBatch)
 	if err != nil || len(ids) == 0 {
 		return false, err
 	}
-	if err := t.pend(ctx, records...); err != nil {
+	if err := t.AddRecords(ctx, records...); err != nil {
 		return false, err
 	}
 	more = len(ids) == sweepBatch
-	ids = pad(ids, ids[0])
-	return more, t.exec(ctx, `UPDATE held SET state = 'expired', `+destroyed+` WHERE id IN (`+marks(len(ids))+`)`, ids...)
+	ids = Pad(ids, ids[0])
+	return more, t.Execute(ctx, `UPDATE held SET state = 'expired', `+destroyed+` WHERE id IN (`+Marks(len(ids))+`)`, ids...)
 }

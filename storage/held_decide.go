@@ -18,13 +18,13 @@ func (s *Store) DecideManyHeld(ctx context.Context, ids []string, d hold.Choice)
 	if len(ids) == 0 {
 		return out, nil
 	}
-	list := pad(anys(ids), ids[0])
-	query := "SELECT " + heldColumns + ", CASE WHEN substr(body, 1, 22) = ? THEN 1 ELSE 0 END FROM held WHERE id IN (" + marks(len(list)) + ") AND (state = 'held' AND until > ?) IS TRUE ORDER BY at, id" // IS TRUE: SQLite would read all that is held, by state
-	args := append(append([]any{ageFile}, list...), stamp(d.Now))
-	err = s.update(ctx, "decide", func(t *tx) error {
+	list := Pad(Anys(ids), ids[0])
+	query := "SELECT " + heldColumns + ", CASE WHEN substr(body, 1, 22) = ? THEN 1 ELSE 0 END FROM held WHERE id IN (" + Marks(len(list)) + ") AND (state = 'held' AND until > ?) IS TRUE ORDER BY at, id" // IS TRUE: SQLite would read all that is held, by state
+	args := append(append([]any{ageFile}, list...), Stamp(d.Now))
+	err = s.Update(ctx, "decide", func(t *Tx) error {
 		out = hold.Decided{}
 		var todo decideAll
-		err := t.query(ctx, func(r *sql.Rows) error {
+		err := t.EachRow(ctx, func(r *sql.Rows) error {
 			sealed := 0
 			it, err := scanHeld(r, d.Now, &sealed)
 			if err != nil {
@@ -79,8 +79,8 @@ func (a *decideAll) add(it *hold.Item, sealed bool, d *hold.Choice, sum *hold.De
 	return nil
 }
 
-func (a *decideAll) write(ctx context.Context, t *tx, d *hold.Choice) error {
-	if err := t.pend(ctx, a.records...); err != nil {
+func (a *decideAll) write(ctx context.Context, t *Tx, d *hold.Choice) error {
+	if err := t.AddRecords(ctx, a.records...); err != nil {
 		return err
 	}
 	if len(a.decide) > 0 {
@@ -88,8 +88,8 @@ func (a *decideAll) write(ctx context.Context, t *tx, d *hold.Choice) error {
 		if d.To == hold.Denied {
 			set += `, ` + destroyed
 		}
-		ids := pad(a.decide, a.decide[0])
-		err := t.exec(ctx, `UPDATE held SET `+set+` WHERE id IN (`+marks(len(ids))+`)`, append([]any{string(d.To), d.By, stamp(d.Now)}, ids...)...)
+		ids := Pad(a.decide, a.decide[0])
+		err := t.Execute(ctx, `UPDATE held SET `+set+` WHERE id IN (`+Marks(len(ids))+`)`, append([]any{string(d.To), d.By, Stamp(d.Now)}, ids...)...)
 		if err != nil {
 			return err
 		}
@@ -97,14 +97,14 @@ func (a *decideAll) write(ctx context.Context, t *tx, d *hold.Choice) error {
 	if len(a.propose) == 0 {
 		return nil
 	}
-	ids := pad(a.propose, a.propose[0])
-	return t.exec(ctx, `UPDATE held SET proposer = ?, proposed = ? WHERE id IN (`+marks(len(ids))+`)`, append([]any{d.By, stamp(d.Now)}, ids...)...)
+	ids := Pad(a.propose, a.propose[0])
+	return t.Execute(ctx, `UPDATE held SET proposer = ?, proposed = ? WHERE id IN (`+Marks(len(ids))+`)`, append([]any{d.By, Stamp(d.Now)}, ids...)...)
 }
 
 // ProposeHeld implements hold.Store.
 func (s *Store) ProposeHeld(ctx context.Context, id, by string, now time.Time, evidence []byte) error {
 	var refused error
-	err := s.update(ctx, "propose", func(t *tx) error {
+	err := s.Update(ctx, "propose", func(t *Tx) error {
 		it, err := t.heldItem(ctx, id, now, &refused)
 		switch {
 		case err != nil || refused != nil:
@@ -116,10 +116,10 @@ func (s *Store) ProposeHeld(ctx context.Context, id, by string, now time.Time, e
 			refused = &hold.DecidedError{What: "item", State: string(hold.Proposed), At: it.Proposed, By: it.Proposer}
 			return nil
 		}
-		if err := t.pend(ctx, evidence); err != nil {
+		if err := t.AddRecords(ctx, evidence); err != nil {
 			return err
 		}
-		return t.exec(ctx, `UPDATE held SET proposer = ?, proposed = ? WHERE id = ?`, by, stamp(now), id)
+		return t.Execute(ctx, `UPDATE held SET proposer = ?, proposed = ? WHERE id = ?`, by, Stamp(now), id)
 	})
 	if err == nil {
 		err = refused
@@ -128,9 +128,9 @@ func (s *Store) ProposeHeld(ctx context.Context, id, by string, now time.Time, e
 }
 
 // heldItem returns an item that is held; else refused says why it is not.
-func (t *tx) heldItem(ctx context.Context, id string, now time.Time, refused *error) (was hold.Item, err error) {
+func (t *Tx) heldItem(ctx context.Context, id string, now time.Time, refused *error) (was hold.Item, err error) {
 	*refused = hold.ErrNotFound
-	err = t.query(ctx, func(r *sql.Rows) error {
+	err = t.EachRow(ctx, func(r *sql.Rows) error {
 		it, err := scanHeld(r, now)
 		was, *refused = it, nil
 		return err

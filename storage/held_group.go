@@ -33,11 +33,11 @@ func (s *Store) GroupHeld(ctx context.Context, f hold.Filter, by hold.GroupBy, s
 	q.branches = heldBranches(f.State, true, now)
 	end, err := s.heldWindow(ctx, &q, heldCursor{}, hold.MaxGrouped)
 	if err != nil {
-		return out, s.fail(ctx, "count held", err)
+		return out, s.Fail(ctx, "count held", err)
 	}
 	if end.at != "" {
-		if out.Until, err = parseStamp(end.at); err != nil {
-			return out, s.fail(ctx, "count held", err)
+		if out.Until, err = ParseStamp(end.at); err != nil {
+			return out, s.Fail(ctx, "count held", err)
 		}
 	}
 	columns := groupColumns[by]
@@ -65,7 +65,7 @@ func (s *Store) GroupHeld(ctx context.Context, f hold.Filter, by hold.GroupBy, s
 	if err == nil {
 		err = s.newestHeld(ctx, out.Groups, now)
 	}
-	return out, s.fail(ctx, "count held", err)
+	return out, s.Fail(ctx, "count held", err)
 }
 
 // newestHeld reads the newest item of each group, of which the group has the id.
@@ -78,10 +78,10 @@ func (s *Store) newestHeld(ctx context.Context, groups []hold.Group, now time.Ti
 	for i := range groups {
 		of[groups[i].Last.ID] = &groups[i]
 		if args = append(args, groups[i].Last.ID); s.engine.longRows() {
-			args = append(args, stamp(groups[i].Newest), string(groups[i].Last.State))
+			args = append(args, Stamp(groups[i].Newest), string(groups[i].Last.State))
 		}
 	}
-	query := "SELECT " + heldColumns + " FROM held WHERE id IN (" + marks(len(args)) + ")"
+	query := "SELECT " + heldColumns + " FROM held WHERE id IN (" + Marks(len(args)) + ")"
 	if s.engine.longRows() {
 		query = "SELECT " + heldColumns + " FROM (VALUES " + tuples(len(groups), 3) + ") CROSS JOIN held INDEXED BY held_rows WHERE state = column3 AND at = column2 AND id = column1"
 	}
@@ -105,8 +105,8 @@ func scanGroup(r *sql.Rows, by hold.GroupBy, sums ...any) (g hold.Group, err err
 	newest, g.Last.ID, _ = strings.Cut(newest, " ")
 	id, state, _ := strings.Cut(g.Last.ID, " ")
 	g.Last.ID, g.Last.State = id, hold.State(state)
-	if g.Oldest, err = parseStamp(oldest); err == nil {
-		g.Newest, err = parseStamp(newest)
+	if g.Oldest, err = ParseStamp(oldest); err == nil {
+		g.Newest, err = ParseStamp(newest)
 	}
 	return g, err
 }

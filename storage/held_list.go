@@ -34,7 +34,7 @@ func (q *heldQuery) behind(c heldCursor) condition {
 // heldAfter reads Filter.After.
 func (s *Store) heldAfter(ctx context.Context, after string) (c heldCursor, err error) {
 	if at, id, ok := strings.Cut(after, "~"); ok {
-		_, err := parseStamp(at)
+		_, err := ParseStamp(at)
 		if err != nil || at == "" || id != "" && !hold.ValidID(id) {
 			return c, hold.ErrNotFound
 		}
@@ -44,11 +44,11 @@ func (s *Store) heldAfter(ctx context.Context, after string) (c heldCursor, err 
 		return c, nil
 	}
 	c.id = after
-	err = s.query(ctx, func(r *sql.Rows) error { return r.Scan(&c.at) }, `SELECT at FROM held WHERE id = ?`, after)
+	err = s.EachRow(ctx, func(r *sql.Rows) error { return r.Scan(&c.at) }, `SELECT at FROM held WHERE id = ?`, after)
 	if err == nil && c.at == "" {
 		return c, hold.ErrNotFound
 	}
-	return c, s.fail(ctx, "list held", err)
+	return c, s.Fail(ctx, "list held", err)
 }
 
 // How much a page looks through where conditions are left that no index finds.
@@ -92,7 +92,7 @@ func (s *Store) ListHeld(ctx context.Context, f hold.Filter, now time.Time) (hol
 				return nil
 			}
 			it, err := scanHeld(r, now)
-			last = heldCursor{stamp(it.Held), it.ID}
+			last = heldCursor{Stamp(it.Held), it.ID}
 			page.Items = append(page.Items, it)
 			return err
 		}, query, args...)
@@ -104,7 +104,7 @@ func (s *Store) ListHeld(ctx context.Context, f hold.Filter, now time.Time) (hol
 			break
 		}
 	}
-	return page, s.fail(ctx, "list held", err)
+	return page, s.Fail(ctx, "list held", err)
 }
 
 // heldWindow is the time up to which the next items lie that drive the query, about n of them; "" where there

@@ -24,7 +24,7 @@ func TestHeldSumsReadNoRows(t *testing.T) {
 	}
 	defer s.Close()
 	now := time.Now()
-	queries := map[string][]any{heldSums: {stamp(now)}}
+	queries := map[string][]any{heldSums: {Stamp(now)}}
 	for _, f := range []hold.Filter{{Server: "a", Code: finding.HiddenTag, Since: now}, {Server: "a", Tool: "t", Code: finding.HiddenTag, State: hold.Held}, {Code: finding.HiddenTag}, {State: hold.Denied}} {
 		query, args := selectHeld(f, now)
 		queries[query] = args
@@ -33,7 +33,7 @@ func TestHeldSumsReadNoRows(t *testing.T) {
 	}
 	for query, args := range queries {
 		reads := 0
-		err := s.query(t.Context(), func(r *sql.Rows) error {
+		err := s.EachRow(t.Context(), func(r *sql.Rows) error {
 			var id, parent, unused int
 			var step string
 			err := r.Scan(&id, &parent, &unused, &step)
@@ -61,7 +61,7 @@ func TestHeldListsReadNoRows(t *testing.T) {
 	}
 	defer s.Close()
 	now := time.Now()
-	queries := map[string][]any{takenBy: {"a", stamp(now)}, takenFor: {"a", stamp(now)}, takenAll: {stamp(now)}, takenServers: {stamp(now)}, takenPersons: {stamp(now)}}
+	queries := map[string][]any{takenBy: {"a", Stamp(now)}, takenFor: {"a", Stamp(now)}, takenAll: {Stamp(now)}, takenServers: {Stamp(now)}, takenPersons: {Stamp(now)}}
 	for _, state := range []hold.State{"", hold.Held, hold.Released, hold.Taken, hold.Denied, hold.Expired} {
 		for _, f := range []hold.Filter{{}, {Server: "a"}, {Tool: "t"}, {Code: finding.HiddenTag}, {Rule: "finding"}, {Principal: "p"}, {Digest: hold.Digest{1}}, {Text: "x"},
 			{Server: "a", Code: finding.HiddenTag}, {Server: "a", Tool: "t", Text: "x"}, {Since: now, AsOf: now, Servers: []string{"a"}}} {

@@ -57,24 +57,24 @@ func newHeldQuery(f *hold.Filter, now time.Time) heldQuery {
 		on = append(on, where("principal = ''"))
 	}
 	if f.Servers != nil {
-		on = append(on, where("server IN ("+marks(len(f.Servers)+1)+")", append(anys(f.Servers), nil)...))
+		on = append(on, where("server IN ("+Marks(len(f.Servers)+1)+")", append(Anys(f.Servers), nil)...))
 	}
 	if f.Found != "" {
 		on = append(on, where(`found LIKE ? ESCAPE '\'`, `%"code":"`+likeText(string(f.Found))+`"%`))
 	}
 	if f.Text != "" {
 		// What has expired has no text any more, though it may not be swept yet.
-		on = append(on, where(`lower(hidden) LIKE ? ESCAPE '\' AND until > ?`, `%`+likeText(hold.LowerASCII(f.Text))+`%`, stamp(now)))
+		on = append(on, where(`lower(hidden) LIKE ? ESCAPE '\' AND until > ?`, `%`+likeText(hold.LowerASCII(f.Text))+`%`, Stamp(now)))
 	}
 	if q.rest = and(on...); q.rest.sql != "" {
 		q.rest.sql = "(" + q.rest.sql + ") IS TRUE" // no index is looked for
 	}
 	var times []condition
 	if !f.Since.IsZero() {
-		times = append(times, where("at >= ?", stamp(f.Since)))
+		times = append(times, where("at >= ?", Stamp(f.Since)))
 	}
 	if !f.AsOf.IsZero() {
-		times = append(times, where("at <= ?", stamp(f.AsOf)))
+		times = append(times, where("at <= ?", Stamp(f.AsOf)))
 	}
 	q.times = and(times...)
 	q.branches = heldBranches(f.State, q.drives.sql == "" || strings.HasPrefix(q.drives.sql, "server") || strings.HasPrefix(q.drives.sql, "tool"), now)
@@ -94,11 +94,11 @@ func heldBranches(state hold.State, all bool, now time.Time) (out []heldBranch) 
 	}
 	switch state {
 	case hold.Held, hold.Released:
-		add(state, where("until > ?", stamp(now)))
+		add(state, where("until > ?", Stamp(now)))
 	case hold.Expired:
 		add(hold.Expired, condition{})
-		add(hold.Held, where("until <= ?", stamp(now)))
-		add(hold.Released, where("until <= ?", stamp(now)))
+		add(hold.Held, where("until <= ?", Stamp(now)))
+		add(hold.Released, where("until <= ?", Stamp(now)))
 	case "":
 		if all {
 			return []heldBranch{{}}

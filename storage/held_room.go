@@ -33,8 +33,8 @@ func scanUsage(of hold.Share, to *[]hold.Usage) func(*sql.Rows) error {
 
 // checkRoom refuses an item for which there is no room. It returns the shares that the item fills: the one after it may
 // be refused.
-func (t *tx) checkRoom(ctx context.Context, it *hold.Item, room hold.Room) (fills []hold.Usage, err error) {
-	now := stamp(it.Held)
+func (t *Tx) checkRoom(ctx context.Context, it *hold.Item, room hold.Room) (fills []hold.Usage, err error) {
+	now := Stamp(it.Held)
 	for _, q := range []struct {
 		of    hold.Share
 		name  string
@@ -49,7 +49,7 @@ func (t *tx) checkRoom(ctx context.Context, it *hold.Item, room hold.Room) (fill
 			continue
 		}
 		var list []hold.Usage
-		if err := t.query(ctx, scanUsage(q.of, &list), q.query, q.args...); err != nil {
+		if err := t.EachRow(ctx, scanUsage(q.of, &list), q.query, q.args...); err != nil {
 			return nil, err
 		}
 		x := hold.Usage{Of: q.of, Name: q.name}
@@ -69,7 +69,7 @@ func (t *tx) checkRoom(ctx context.Context, it *hold.Item, room hold.Room) (fill
 }
 
 // postFull stores the messages about the shares that an item has filled. They name no principal.
-func (t *tx) postFull(ctx context.Context, it *hold.Item, fills []hold.Usage) error {
+func (t *Tx) postFull(ctx context.Context, it *hold.Item, fills []hold.Usage) error {
 	for _, x := range fills {
 		e := webhook.Notice{Type: webhook.QueueFull, At: it.Held, Scope: string(x.Of), Waiting: x.Items, Bytes: int(x.Bytes)}
 		if x.Of == hold.OfServer {
@@ -88,8 +88,8 @@ func (s *Store) HeldUsage(ctx context.Context, now time.Time) (list []hold.Usage
 		of    hold.Share
 		query string
 	}{{hold.OfAll, takenAll}, {hold.OfServer, takenServers}, {hold.OfPrincipal, takenPersons}} {
-		if err := s.query(ctx, scanUsage(q.of, &list), q.query, stamp(now)); err != nil {
-			return nil, s.fail(ctx, "count what is held", err)
+		if err := s.EachRow(ctx, scanUsage(q.of, &list), q.query, Stamp(now)); err != nil {
+			return nil, s.Fail(ctx, "count what is held", err)
 		}
 	}
 	return list, nil

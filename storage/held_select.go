@@ -45,11 +45,11 @@ func (s *Store) SelectHeld(ctx context.Context, f hold.Filter, now time.Time) (o
 		return r.Scan(&out.N, &out.Principals, &out.Sources, &out.Digests, &oldest, &newest)
 	}, query, args...)
 	if err == nil {
-		if out.Oldest, err = parseStamp(oldest); err == nil {
-			out.Newest, err = parseStamp(newest)
+		if out.Oldest, err = ParseStamp(oldest); err == nil {
+			out.Newest, err = ParseStamp(newest)
 		}
 	}
-	return out, s.fail(ctx, "count held", err)
+	return out, s.Fail(ctx, "count held", err)
 }
 
 // waitingHeld is the query of WaitingHeld.
@@ -58,7 +58,7 @@ func waitingHeld(f hold.Filter, at, now time.Time, most int) (query string, args
 	if !at.IsZero() {
 		branches = heldBranches(hold.Held, false, at)
 		for _, state := range []hold.State{hold.Released, hold.Taken, hold.Denied, hold.Expired} {
-			branches = append(branches, heldBranch{where("state = ?", string(state)), where("until > ? AND (decided = '' OR decided >= ?)", stamp(at), stamp(at))})
+			branches = append(branches, heldBranch{where("state = ?", string(state)), where("until > ? AND (decided = '' OR decided >= ?)", Stamp(at), Stamp(at))})
 		}
 	}
 	return heldFacts(f, "id, server, tool, principal, at", branches, most, now)
@@ -73,10 +73,10 @@ func (s *Store) WaitingHeld(ctx context.Context, f hold.Filter, at, now time.Tim
 		if err := r.Scan(&w.ID, &w.Server, &w.Tool, &w.Principal, &held); err != nil {
 			return err
 		}
-		if w.Held, err = parseStamp(held); err == nil {
+		if w.Held, err = ParseStamp(held); err == nil {
 			each(w)
 		}
 		return err
 	}, query, args...)
-	return s.fail(ctx, "select held", err)
+	return s.Fail(ctx, "select held", err)
 }

@@ -21,15 +21,15 @@ const heldSums = `SELECT name, count(*), min(at) FROM (SELECT server || '' AS na
 
 // HeldSums counts what waits at the time now, by server.
 func (s *Store) HeldSums(ctx context.Context, now time.Time) (out []HeldSum, err error) {
-	err = s.query(ctx, func(r *sql.Rows) error {
+	err = s.EachRow(ctx, func(r *sql.Rows) error {
 		var one HeldSum
 		var oldest string
 		err := r.Scan(&one.Server, &one.N, &oldest)
 		if err == nil {
-			one.Oldest, err = parseStamp(oldest)
+			one.Oldest, err = ParseStamp(oldest)
 		}
 		out = append(out, one)
 		return err
-	}, heldSums, stamp(now))
-	return out, s.fail(ctx, "count held", err)
+	}, heldSums, Stamp(now))
+	return out, s.Fail(ctx, "count held", err)
 }

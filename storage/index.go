@@ -24,18 +24,18 @@ var _ index.Store = (*Ledger)(nil)
 // Span implements index.Store.
 func (l *Ledger) Span(ctx context.Context, first int64, n int) ([]sequence.Entry, error) {
 	var out []sequence.Entry
-	err := l.s.query(ctx, func(r *sql.Rows) error {
+	err := l.s.EachRow(ctx, func(r *sql.Rows) error {
 		e, err := scanEntry(r)
 		out = append(out, e)
 		return err
 	}, `SELECT `+entryColumns+` WHERE e.idx >= ? ORDER BY e.idx LIMIT ?`, first, n)
-	return out, l.s.fail(ctx, "read records", err)
+	return out, l.s.Fail(ctx, "read records", err)
 }
 
 // Indexed implements index.Store.
 func (l *Ledger) Indexed(ctx context.Context) (n int64, err error) {
-	err = l.s.query(ctx, func(r *sql.Rows) error { return r.Scan(&n) }, `SELECT size FROM decision_index`)
-	return n, l.s.fail(ctx, "read how far the index is", err)
+	err = l.s.EachRow(ctx, func(r *sql.Rows) error { return r.Scan(&n) }, `SELECT size FROM decision_index`)
+	return n, l.s.Fail(ctx, "read how far the index is", err)
 }
 
 // Index implements index.Store.
@@ -44,9 +44,9 @@ func (l *Ledger) Index(ctx context.Context, at int64, rows []index.Row) error {
 		return nil
 	}
 	moved := false
-	err := l.update(ctx, "index records", func(t *tx) (err error) {
+	err := l.update(ctx, "index records", func(t *Tx) (err error) {
 		if q := l.s.engine.derived(); q != "" {
-			if err := t.exec(ctx, q); err != nil {
+			if err := t.Execute(ctx, q); err != nil {
 				return err
 			}
 		}
@@ -66,15 +66,15 @@ func (l *Ledger) Index(ctx context.Context, at int64, rows []index.Row) error {
 	return err
 }
 
-func (t *tx) moveIndex(ctx context.Context, from, to int64) (moved bool, err error) {
+func (t *Tx) moveIndex(ctx context.Context, from, to int64) (moved bool, err error) {
 	n, err := t.change(ctx, `UPDATE decision_index SET size = ? WHERE size = ?`, to, from)
 	return n == 0, err
 }
 
 // keyUsed takes note of the key under which rows are added.
-func (t *tx) keyUsed(ctx context.Context, id string) error {
+func (t *Tx) keyUsed(ctx context.Context, id string) error {
 	var keys string
-	if err := t.query(ctx, func(r *sql.Rows) error { return r.Scan(&keys) }, `SELECT keys FROM decision_index`); err != nil {
+	if err := t.EachRow(ctx, func(r *sql.Rows) error { return r.Scan(&keys) }, `SELECT keys FROM decision_index`); err != nil {
 		return err
 	}
 	list := strings.Split(keys, ",")
@@ -84,7 +84,7 @@ func (t *tx) keyUsed(ctx context.Context, id string) error {
 	if keys != "" {
 		id = keys + "," + id
 	}
-	return t.exec(ctx, `UPDATE decision_index SET keys = ?`, id)
+	return t.Execute(ctx, `UPDATE decision_index SET keys = ?`, id)
 }
 
 // A group is the records of one kind, server, tool and verdict.
@@ -93,9 +93,9 @@ type group struct{ kind, server, tool, verdict string }
 func groupOf(r *index.Row) group { return group{string(r.Kind), r.Server, r.Tool, r.Verdict} }
 
 // groupIDs returns the ids of the groups, and makes those that are new.
-func (t *tx) groupIDs(ctx context.Context, need map[group]int64) error {
+func (t *Tx) groupIDs(ctx context.Context, need map[group]int64) error {
 	last := int64(0)
-	if err := t.query(ctx, func(r *sql.Rows) error { return r.Scan(&last) }, `SELECT COALESCE(MAX(id), 0) FROM decision_groups`); err != nil {
+	if err := t.EachRow(ctx, func(r *sql.Rows) error { return r.Scan(&last) }, `SELECT COALESCE(MAX(id), 0) FROM decision_groups`); err != nil {
 		return err
 	}
 	var fresh []any
@@ -113,7 +113,7 @@ func (t *tx) groupIDs(ctx context.Context, need map[group]int64) error {
 		}
 		need[g] = id
 	}
-	return t.insert(ctx, "decision_groups (id, kind, server, tool, verdict)", 5, "", fresh)
+	return t.InsertRows(ctx, "decision_groups (id, kind, server, tool, verdict)", 5, "", fresh)
 }
 
 func compareGroups(a, b group) int {
@@ -121,7 +121,7 @@ func compareGroups(a, b group) int {
 }
 
 // addRows inserts consecutive rows.
-func (t *tx) addRows(ctx context.Context, key *index.Key, rows []index.Row) error {
+func (t *Tx) addRows(ctx context.Context, key *index.Key, rows []index.Row) error {
 	need := map[group]int64{}
 	for i := range rows {
 		need[groupOf(&rows[i])] = 0
@@ -147,16 +147,16 @@ func (t *tx) addRows(ctx context.Context, key *index.Key, rows []index.Row) erro
 			keys = append(keys, v, at, r.Index, grp)
 		}
 	}
-	if err := t.insert(ctx, "decisions (idx, at, grp, id, about, reason, codes)", 7, "", main); err != nil {
+	if err := t.InsertRows(ctx, "decisions (idx, at, grp, id, about, reason, codes)", 7, "", main); err != nil {
 		return err
 	}
-	return t.insert(ctx, "decision_keys (key, at, idx, grp)", 4, "", keys)
+	return t.InsertRows(ctx, "decision_keys (key, at, idx, grp)", 4, "", keys)
 }
 
 // erased are the records of a span whose opening was erased, perhaps after it was read.
-func (t *tx) erased(ctx context.Context, from, to int64) (map[int64]bool, error) {
+func (t *Tx) erased(ctx context.Context, from, to int64) (map[int64]bool, error) {
 	out := map[int64]bool{}
-	err := t.query(ctx, func(r *sql.Rows) error {
+	err := t.EachRow(ctx, func(r *sql.Rows) error {
 		var i int64
 		err := r.Scan(&i)
 		out[i] = true
@@ -196,12 +196,12 @@ func parseCodes(s string) (out []ledger.Count) {
 // Unindex implements index.Store. The groups keep their numbers. The rows are deleted: what TRUNCATE empties is empty for
 // a View of Postgres too that is open.
 func (l *Ledger) Unindex(ctx context.Context) error {
-	return l.update(ctx, "empty the index", func(t *tx) error {
-		if err := t.exec(ctx, `UPDATE decision_index SET size = 0, keys = ''`); err != nil {
+	return l.update(ctx, "empty the index", func(t *Tx) error {
+		if err := t.Execute(ctx, `UPDATE decision_index SET size = 0, keys = ''`); err != nil {
 			return err
 		}
 		for _, table := range []string{"decisions", "decision_keys"} {
-			if err := t.exec(ctx, `DELETE FROM `+table); err != nil {
+			if err := t.Execute(ctx, `DELETE FROM `+table); err != nil {
 				return err
 			}
 		}
@@ -211,8 +211,8 @@ func (l *Ledger) Unindex(ctx context.Context) error {
 
 // unindexOpenings removes from the index what the openings of these records have told. It excludes
 // indexers until t ends: what they add afterwards, they find erased.
-func (t *tx) unindexOpenings(ctx context.Context, key *index.Key, rows []sequence.Entry) error {
-	if err := t.exec(ctx, `UPDATE decision_index SET size = size`); err != nil {
+func (t *Tx) unindexOpenings(ctx context.Context, key *index.Key, rows []sequence.Entry) error {
+	if err := t.Execute(ctx, `UPDATE decision_index SET size = size`); err != nil {
 		return err
 	}
 	missing, err := t.keyMissing(ctx, key)
@@ -229,7 +229,7 @@ func (t *tx) unindexOpenings(ctx context.Context, key *index.Key, rows []sequenc
 		}
 		at := index.Micros(rows[i].Time)
 		for _, v := range key.Erased(o.Subjects) {
-			if err := t.exec(ctx, `DELETE FROM decision_keys WHERE key = ? AND at = ? AND idx = ?`, v, at, rows[i].Index); err != nil {
+			if err := t.Execute(ctx, `DELETE FROM decision_keys WHERE key = ? AND at = ? AND idx = ?`, v, at, rows[i].Index); err != nil {
 				return err
 			}
 		}
@@ -238,9 +238,9 @@ func (t *tx) unindexOpenings(ctx context.Context, key *index.Key, rows []sequenc
 }
 
 // keyMissing reports whether the index has values under a key that is not there any more.
-func (t *tx) keyMissing(ctx context.Context, key *index.Key) (bool, error) {
+func (t *Tx) keyMissing(ctx context.Context, key *index.Key) (bool, error) {
 	var keys string
-	err := t.query(ctx, func(r *sql.Rows) error { return r.Scan(&keys) }, `SELECT keys FROM decision_index`)
+	err := t.EachRow(ctx, func(r *sql.Rows) error { return r.Scan(&keys) }, `SELECT keys FROM decision_index`)
 	return lacks(key, keys), err
 }
 
@@ -252,14 +252,14 @@ func lacks(key *index.Key, keys string) bool {
 // unindexUnread removes all values of the records but those that stand in the log. A value under a key that was
 // retired cannot be computed, and the table is not sorted by record: it is read whole, once for each chunk of
 // records.
-func (t *tx) unindexUnread(ctx context.Context, rows []sequence.Entry) error {
+func (t *Tx) unindexUnread(ctx context.Context, rows []sequence.Entry) error {
 	ids := make([]int64, len(rows))
 	for i := range rows {
 		ids[i] = rows[i].Index
 	}
 	part, arg := t.engine.among("idx", ids)
 	public := map[int64][]int64{}
-	err := t.query(ctx, func(r *sql.Rows) error {
+	err := t.EachRow(ctx, func(r *sql.Rows) error {
 		var row index.Row
 		var about []byte
 		var codes string
@@ -273,7 +273,7 @@ func (t *tx) unindexUnread(ctx context.Context, rows []sequence.Entry) error {
 	}
 	type value struct{ key, at, idx int64 }
 	var gone []value
-	err = t.query(ctx, func(r *sql.Rows) error {
+	err = t.EachRow(ctx, func(r *sql.Rows) error {
 		var v value
 		if err := r.Scan(&v.key, &v.at, &v.idx); err != nil {
 			return err
@@ -287,7 +287,7 @@ func (t *tx) unindexUnread(ctx context.Context, rows []sequence.Entry) error {
 		return err
 	}
 	for _, v := range gone {
-		if err := t.exec(ctx, `DELETE FROM decision_keys WHERE key = ? AND at = ? AND idx = ?`, v.key, v.at, v.idx); err != nil {
+		if err := t.Execute(ctx, `DELETE FROM decision_keys WHERE key = ? AND at = ? AND idx = ?`, v.key, v.at, v.idx); err != nil {
 			return err
 		}
 	}

@@ -30,12 +30,12 @@ func (l *Ledger) View(ctx context.Context, do func(*View) error) error {
 	options, first := l.s.engine.snapshot()
 	t, err := l.s.read.BeginTx(ctx, options)
 	if err != nil {
-		return l.s.fail(ctx, "read the index", err)
+		return l.s.Fail(ctx, "read the index", err)
 	}
 	defer t.Rollback() // nothing was written
 	for _, q := range first {
 		if _, err := t.ExecContext(ctx, q); err != nil {
-			return l.s.fail(ctx, "read the index", err)
+			return l.s.Fail(ctx, "read the index", err)
 		}
 	}
 	v := &View{ctx: ctx, tx: t, l: l}
@@ -43,7 +43,7 @@ func (l *Ledger) View(ctx context.Context, do func(*View) error) error {
 	err = v.query(func(r *sql.Rows) error { return r.Scan(&v.Status.Indexed, &keys, &v.Status.Log) },
 		`SELECT i.size, i.keys, COALESCE((SELECT size FROM ledger_head), 0) FROM decision_index i`)
 	if err != nil {
-		return l.s.fail(ctx, "read the index", err)
+		return l.s.Fail(ctx, "read the index", err)
 	}
 	v.Status.KeyMissing = lacks(l.s.indexKey(), keys)
 	return do(v)
@@ -54,15 +54,15 @@ func (v *View) query(scan func(*sql.Rows) error, query string, args ...any) erro
 	return each(rows, err, scan)
 }
 
-func (v *View) fail(err error) error { return v.l.s.fail(v.ctx, "search the index", err) }
+func (v *View) fail(err error) error { return v.l.s.Fail(v.ctx, "search the index", err) }
 
 // selectedGroups returns the ids of the groups that the filter selects.
 func (v *View) selectedGroups(f *index.Filter) (ids []int64, err error) {
 	of := condition{}
 	in := func(column string, values []string) {
 		if len(values) > 0 {
-			args := pad(anys(values), any(values[0]))
-			of.and(column+` IN (`+marks(len(args))+`)`, args...)
+			args := Pad(Anys(values), any(values[0]))
+			of.and(column+` IN (`+Marks(len(args))+`)`, args...)
 		}
 	}
 	var kinds []string
@@ -282,7 +282,7 @@ func (l *Ledger) These(ctx context.Context, indices []int64) ([]sequence.Entry, 
 		return out, nil
 	}
 	part, arg := l.s.engine.among("e.idx", indices)
-	err := l.s.query(ctx, func(r *sql.Rows) error {
+	err := l.s.EachRow(ctx, func(r *sql.Rows) error {
 		e, err := scanEntry(r)
 		if err == nil {
 			out[place[e.Index]] = e
@@ -296,5 +296,5 @@ func (l *Ledger) These(ctx context.Context, indices []int64) ([]sequence.Entry, 
 	if errors.Is(err, ledger.ErrNotFound) {
 		return nil, err
 	}
-	return out, l.s.fail(ctx, "read records", err)
+	return out, l.s.Fail(ctx, "read records", err)
 }

@@ -3,28 +3,20 @@
 package storage
 
 import (
-	"cmp"
 	"context"
-	"database/sql"
-	"maps"
 	"slices"
-	"strings"
-
-	"github.com/pellucid-mcp/pellucid/grounding/attest"
-	"github.com/pellucid-mcp/pellucid/grounding/consensus"
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
 )
 
-// insert writes rows, width arguments each, many to a statement; tail follows
+// InsertRows writes rows, width arguments each, many to a statement; tail follows
 // the values.
-func (t *tx) insert(ctx context.Context, into string, width int, tail string, args []any) error {
+func (t *Tx) InsertRows(ctx context.Context, into string, width int, tail string, args []any) error {
 	if t.engine.arrays() && len(args) > 0 {
 		types, columns := arrays(width, args)
-		return t.exec(ctx, "INSERT INTO "+into+" SELECT * FROM unnest("+types+")"+tail, columns...)
+		return t.Execute(ctx, "INSERT INTO "+into+" SELECT * FROM unnest("+types+")"+tail, columns...)
 	}
 	for part := range slices.Chunk(args, width*100) {
 		query := "INSERT INTO " + into + " VALUES " + tuples(len(part)/width, width) + tail
-		if err := t.exec(ctx, query, part...); err != nil {
+		if err := t.Execute(ctx, query, part...); err != nil {
 			return err
 		}
 	}
@@ -60,195 +52,19 @@ func column[T any](width int, args []any) []T {
 	return out
 }
 
-// touched returns the claims that the batch makes or gives new domains, by id.
-func (p *putting) touched() []*claimRow {
-	out := slices.DeleteFunc(slices.Collect(maps.Values(p.claims)), func(c *claimRow) bool { return len(c.fresh) == 0 })
-	slices.SortFunc(out, func(a, b *claimRow) int { return cmp.Compare(a.id, b.id) })
-	return out
-}
-
-func (p *putting) insertClaims(ctx context.Context) error {
-	var claims, domains []any
-	more := map[string][]int64{} // token → claims that did not have it
-	for _, c := range p.touched() {
-		if c.isNew {
-			claims = append(claims, c.id, c.Hash[:], c.Text, c.Language, c.GroupID, c.Topic, c.added, c.added)
-			for _, token := range tokens(c.Text, c.GroupID, c.Topic) {
-				more[token] = append(more[token], c.id)
-			}
-		}
-		for _, d := range c.fresh {
-			domains = append(domains, c.id, d)
-			more[facet("d", d)] = append(more[facet("d", d)], c.id)
-		}
-	}
-	err := p.insert(ctx, "claims (id, hash, text, language, group_id, topic, live, total)", 8, "", claims)
-	if err == nil {
-		err = p.insert(ctx, "claim_domains (claim, domain)", 2, "", domains)
-	}
-	if err != nil {
-		return err
-	}
-	return p.index(ctx, more)
-}
-
-func (p *putting) insertAttestations(ctx context.Context) error {
-	// First, since a text key stands once only among those that are not superseded.
-	for i := range p.superseded {
-		err := p.exec(ctx, `UPDATE attestations SET superseded_by = ? WHERE hash = ?`, p.renewals[i][:], p.superseded[i][:])
-		if err != nil {
-			return err
-		}
-	}
-	var args, originals []any
-	for n, i := range p.added {
-		r := &p.batch[i]
-		var by []byte
-		if h, ok := p.supersededBy[i]; ok {
-			by = h[:]
-		}
-		args = append(args, p.lastID+int64(n)+1, r.Hash[:], string(r.HashVersion), r.Key.Text[:], r.Key.Skeleton[:],
-			r.ID, targetKey(r.ID), r.Validator, p.claims[r.ClaimHash].id, r.Domain, string(r.Verdict),
-			stamp(r.Issued), stamp(r.Expires), int(consensus.Live), by, len(r.DependsOn), blob(r.Projection))
-		originals = append(originals, p.lastID+int64(n)+1, blob(r.Original))
-	}
-	err := p.insert(ctx, `attestations (id, hash, version, dedup, skeleton, iri, iri_key, validator, claim, domain,
-		verdict, issued, expires, status, superseded_by, depends, projection)`, 17, "", args)
-	if err != nil {
-		return err
-	}
-	return p.insert(ctx, "originals (attestation, original)", 2, "", originals)
-}
-
-// blob returns b, never nil, which would be NULL.
-func blob(b []byte) []byte {
+// Blob returns b, never nil, which would be NULL.
+func Blob(b []byte) []byte {
 	if b == nil {
 		return []byte{}
 	}
 	return b
 }
 
-func (p *putting) insertDependencies(ctx context.Context) error {
-	var args []any
-	for n, i := range p.added {
-		for pos, iri := range p.batch[i].DependsOn {
-			args = append(args, p.lastID+int64(n)+1, pos, targetKey(iri), iri)
-		}
-	}
-	return p.insert(ctx, "dependencies (attestation, position, target, iri)", 4, "", args)
-}
-
-// count brings the counters of claims that were there before up to date.
-func (p *putting) count(ctx context.Context) error {
-	var args []any
-	for _, c := range slices.SortedFunc(maps.Values(p.claims), func(a, b *claimRow) int { return cmp.Compare(a.id, b.id) }) {
-		if !c.isNew && c.added > 0 {
-			args = append(args, c.id, c.added)
-		}
-	}
-	for part := range slices.Chunk(args, 2*100) {
-		row := "(CAST(? AS bigint), CAST(? AS bigint))" // Postgres does not guess the types of a list
-		err := p.exec(ctx, `UPDATE claims SET live = live + v.column2, total = total + v.column2
-			FROM (VALUES `+row+strings.Repeat(","+row, len(part)/2-1)+`) AS v WHERE claims.id = v.column1`, part...)
-		if err != nil {
-			return err
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(p.renewed)) {
-		if err := p.recount(ctx, id); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// recount counts the attestations of a claim anew.
-func (t *tx) recount(ctx context.Context, claim int64) error {
-	return t.exec(ctx, `UPDATE claims SET
-		live = (SELECT count(*) FROM attestations WHERE claim = ? AND superseded_by IS NULL AND status = ?),
-		total = (SELECT count(*) FROM attestations WHERE claim = ? AND superseded_by IS NULL) WHERE id = ?`,
-		claim, int(consensus.Live), claim, claim)
-}
-
-// settleNew finds the status of those of the batch that depend on anything, that
-// something depends on, or that were retracted before they came.
-func (p *putting) settleNew(ctx context.Context) error {
-	seen := map[attest.Hash]bool{} // targets that matter
-	var keys []any
-	for _, i := range p.added {
-		keys = append(keys, p.batch[i].Hash[:], targetKey(p.batch[i].ID))
-	}
-	for part := range slices.Chunk(keys, chunk) {
-		in := "(" + marks(len(part)) + ")"
-		err := p.query(ctx, func(r *sql.Rows) error {
-			var target []byte
-			err := r.Scan(&target)
-			seen[hashOf(target)] = true
-			return err
-		}, `SELECT target FROM retractions WHERE target IN `+in+` UNION SELECT target FROM dependencies WHERE target IN `+in,
-			slices.Concat(part, part)...)
-		if err != nil {
-			return err
-		}
-	}
-	var roots []int64
-	for n, i := range p.added {
-		r := &p.batch[i]
-		if len(r.DependsOn) > 0 || seen[r.Hash] || seen[hashOf(targetKey(r.ID))] {
-			roots = append(roots, p.lastID+int64(n)+1)
-		}
-	}
-	if len(roots) == 0 {
-		return nil
-	}
-	if _, err := p.settle(ctx, roots); err != nil {
-		return err
-	}
-	for part := range slices.Chunk(roots, chunk) {
-		err := p.query(ctx, func(r *sql.Rows) error {
-			var id int64
-			var status consensus.Status
-			err := r.Scan(&id, &status)
-			p.outcomes[p.added[id-p.lastID-1]].Status = status
-			return err
-		}, `SELECT id, status FROM attestations WHERE id IN (`+marks(len(part))+`)`, anys(part)...)
-		if err != nil {
-			return err
-		}
-	}
-	for i := range p.outcomes {
-		// What repeats a record of this batch has the status that it got just now.
-		if o := &p.outcomes[i]; o.Disposition == ground.Duplicate {
-			if k := p.byHash[o.Other]; k.at >= 0 && k.Hash == o.Other {
-				o.Status = p.outcomes[k.at].Status
-			}
-		}
-	}
-	return nil
-}
-
-func anys[T any](s []T) []any {
+// Anys returns the elements as arguments.
+func Anys[T any](s []T) []any {
 	out := make([]any, len(s))
 	for i, v := range s {
 		out[i] = v
 	}
 	return out
-}
-
-func (p *putting) publish(ctx context.Context) error {
-	seq, err := p.lastSeq(ctx)
-	if err != nil {
-		return err
-	}
-	var args []any
-	for _, i := range p.added {
-		seq++
-		args = append(args, seq, 0, p.batch[i].Hash[:])
-	}
-	return p.insert(ctx, "feed (seq, event, hash)", 3, "", args)
-}
-
-func (t *tx) lastSeq(ctx context.Context) (n int64, err error) {
-	err = t.QueryRowContext(ctx, `SELECT coalesce(max(seq), 0) FROM feed`).Scan(&n)
-	return n, err
 }

@@ -30,35 +30,35 @@ func (s *Store) Ledger() *Ledger { return &Ledger{s} }
 
 // update is the update of the store without its lock: the condition on the row of the head
 // excludes other writers where that matters.
-func (l *Ledger) update(ctx context.Context, what string, f func(*tx) error) error {
+func (l *Ledger) update(ctx context.Context, what string, f func(*Tx) error) error {
 	return l.s.updating(ctx, what, f, func(*sql.Tx) error { return nil })
 }
 
 // Add implements sequence.Store.
 func (l *Ledger) Add(ctx context.Context, records [][]byte) error {
-	return l.update(ctx, "add records", func(t *tx) error {
+	return l.update(ctx, "add records", func(t *Tx) error {
 		t.writer = l.s.adds
-		return t.pend(ctx, records...)
+		return t.AddRecords(ctx, records...)
 	})
 }
 
 // Probe reports whether the store takes a record at present: it writes one, removes it
 // again and commits both.
 func (l *Ledger) Probe(ctx context.Context) error {
-	return l.update(ctx, "write to the store", func(t *tx) error {
+	return l.update(ctx, "write to the store", func(t *Tx) error {
 		var seq int64
 		row := t.QueryRowContext(ctx, t.engine.rebind(`INSERT INTO ledger_pending (record) VALUES (?) RETURNING seq`), make([]byte, 256))
 		if err := row.Scan(&seq); err != nil {
 			return err
 		}
-		return t.exec(ctx, `DELETE FROM ledger_pending WHERE seq = ?`, seq)
+		return t.Execute(ctx, `DELETE FROM ledger_pending WHERE seq = ?`, seq)
 	})
 }
 
 // Pending implements sequence.Store.
 func (l *Ledger) Pending(ctx context.Context, limit, size int) (out []sequence.Pending, err error) {
 	sum := 0
-	err = l.s.query(ctx, func(r *sql.Rows) error {
+	err = l.s.EachRow(ctx, func(r *sql.Rows) error {
 		var p sequence.Pending
 		if sum >= size {
 			return errEnough
@@ -71,16 +71,16 @@ func (l *Ledger) Pending(ctx context.Context, limit, size int) (out []sequence.P
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
-	return out, l.s.fail(ctx, "read what waits", err)
+	return out, l.s.Fail(ctx, "read what waits", err)
 }
 
 var errEnough = errors.New("store: enough")
 
 // Waiting implements sequence.Store.
 func (l *Ledger) Waiting(ctx context.Context, limit int) (n int, err error) {
-	err = l.s.query(ctx, func(r *sql.Rows) error { return r.Scan(&n) },
+	err = l.s.EachRow(ctx, func(r *sql.Rows) error { return r.Scan(&n) },
 		`SELECT count(*) FROM (SELECT 1 FROM ledger_pending LIMIT ?) AS first`, limit)
-	return n, l.s.fail(ctx, "count what waits", err)
+	return n, l.s.Fail(ctx, "count what waits", err)
 }
 
 // Still is for how long the log stands still at now: since when the oldest of the records that wait was stored, by the clock of
@@ -103,7 +103,7 @@ func (l *Ledger) Still(ctx context.Context, now time.Time) (time.Duration, error
 // Head implements sequence.Store.
 func (l *Ledger) Head(ctx context.Context) (h sequence.Head, err error) {
 	found := false
-	err = l.s.query(ctx, func(r *sql.Rows) error {
+	err = l.s.EachRow(ctx, func(r *sql.Rows) error {
 		found = true
 		var stop sequence.Stop
 		var at string
@@ -111,7 +111,7 @@ func (l *Ledger) Head(ctx context.Context) (h sequence.Head, err error) {
 			return err
 		}
 		if stop.Reason != "" {
-			stop.At, _ = parseStamp(at) // zero where it cannot be read: the log is stopped all the same
+			stop.At, _ = ParseStamp(at) // zero where it cannot be read: the log is stopped all the same
 			h.Stop = &stop
 		}
 		return nil
@@ -121,7 +121,7 @@ func (l *Ledger) Head(ctx context.Context) (h sequence.Head, err error) {
 	h.Lease.Name = logLease
 	switch {
 	case err != nil:
-		return h, l.s.fail(ctx, "read the log's head", err)
+		return h, l.s.Fail(ctx, "read the log's head", err)
 	case !found:
 		return h, sequence.ErrNoLog
 	case len(h.Checkpoint) == 0:
@@ -139,32 +139,32 @@ func (l *Ledger) Epoch(ctx context.Context) (epoch string, err error) {
 	if query == "" {
 		return "", nil
 	}
-	err = l.s.query(ctx, func(r *sql.Rows) error { return r.Scan(&epoch) }, query)
-	return epoch, l.s.fail(ctx, "ask which server answers", err)
+	err = l.s.EachRow(ctx, func(r *sql.Rows) error { return r.Scan(&epoch) }, query)
+	return epoch, l.s.Fail(ctx, "ask which server answers", err)
 }
 
 // Halt implements sequence.Store. It takes the lease from its holder, so that an integration that is
 // under way fails.
 func (l *Ledger) Halt(ctx context.Context, why sequence.Stop) error {
-	return l.update(ctx, "stop the log", func(t *tx) error {
+	return l.update(ctx, "stop the log", func(t *Tx) error {
 		if err := t.takeLease(ctx, logLease); err != nil {
 			return err
 		}
-		return t.exec(ctx, `INSERT INTO ledger_stop (one, reason, size, checkpoint, at) VALUES (1, ?, ?, ?, ?) ON CONFLICT (one)
+		return t.Execute(ctx, `INSERT INTO ledger_stop (one, reason, size, checkpoint, at) VALUES (1, ?, ?, ?, ?) ON CONFLICT (one)
 			DO UPDATE SET reason = excluded.reason, size = excluded.size, checkpoint = excluded.checkpoint, at = excluded.at
-			WHERE excluded.size > ledger_stop.size`, string(why.Reason), why.Size, blob(why.Checkpoint), stamp(why.At))
+			WHERE excluded.size > ledger_stop.size`, string(why.Reason), why.Size, Blob(why.Checkpoint), Stamp(why.At))
 	})
 }
 
 // Resume implements sequence.Store.
 func (l *Ledger) Resume(ctx context.Context) error {
-	return l.update(ctx, "resume the log", func(t *tx) error { return t.exec(ctx, `DELETE FROM ledger_stop`) })
+	return l.update(ctx, "resume the log", func(t *Tx) error { return t.Execute(ctx, `DELETE FROM ledger_stop`) })
 }
 
 // Begin implements sequence.Store.
 func (l *Ledger) Begin(ctx context.Context, origin, signer string) error {
-	return l.update(ctx, "begin the log", func(t *tx) error {
-		return t.exec(ctx, `INSERT INTO ledger_head (one, origin, signer, size, checkpoint)
+	return l.update(ctx, "begin the log", func(t *Tx) error {
+		return t.Execute(ctx, `INSERT INTO ledger_head (one, origin, signer, size, checkpoint)
 			VALUES (1, ?, ?, 0, ?) ON CONFLICT (one) DO NOTHING`, origin, signer, []byte{})
 	})
 }
@@ -172,12 +172,12 @@ func (l *Ledger) Begin(ctx context.Context, origin, signer string) error {
 // Claim implements sequence.Store.
 func (l *Ledger) Claim(ctx context.Context, holder string, seen sequence.Head) (sequence.Head, error) {
 	held := seen.Lease
-	err := l.holding(ctx, "claim the log", func(t *tx) (err error) {
+	err := l.holding(ctx, "claim the log", func(t *Tx) (err error) {
 		if held, err = t.claimLease(ctx, seen.Lease, holder, ""); err != nil {
 			return err
 		}
 		stopped := false
-		err = t.query(ctx, func(*sql.Rows) error { stopped = true; return nil }, `SELECT 1 FROM ledger_stop`)
+		err = t.EachRow(ctx, func(*sql.Rows) error { stopped = true; return nil }, `SELECT 1 FROM ledger_stop`)
 		if err == nil && stopped {
 			err = lease.ErrLost
 		}
@@ -195,11 +195,11 @@ func (l *Ledger) Claim(ctx context.Context, holder string, seen sequence.Head) (
 
 // Release implements sequence.Store.
 func (l *Ledger) Release(ctx context.Context, held sequence.Head) error {
-	return l.holding(ctx, "release the log", func(t *tx) error { return t.freeLease(ctx, held.Lease, false) })
+	return l.holding(ctx, "release the log", func(t *Tx) error { return t.freeLease(ctx, held.Lease, false) })
 }
 
 // holding is update for a change that only the holder of the lease may make.
-func (l *Ledger) holding(ctx context.Context, what string, f func(*tx) error) error {
+func (l *Ledger) holding(ctx context.Context, what string, f func(*Tx) error) error {
 	err := l.s.holding(ctx, what, f)
 	if errors.Is(err, lease.ErrLost) {
 		return sequence.ErrLost
@@ -210,21 +210,21 @@ func (l *Ledger) holding(ctx context.Context, what string, f func(*tx) error) er
 // Known implements sequence.Store.
 func (l *Ledger) Known(ctx context.Context, ids []ledger.ID) (map[ledger.ID]int64, error) {
 	known := map[ledger.ID]int64{}
-	for part := range slices.Chunk(ids, chunk) {
+	for part := range slices.Chunk(ids, Chunk) {
 		args := make([]any, len(part))
 		for i := range part {
 			args[i] = part[i][:]
 		}
-		args = pad(args, part[0][:])
-		err := l.s.query(ctx, func(r *sql.Rows) error {
+		args = Pad(args, part[0][:])
+		err := l.s.EachRow(ctx, func(r *sql.Rows) error {
 			var id []byte
 			var index int64
 			err := r.Scan(&id, &index)
 			known[idOf(id)] = index
 			return err
-		}, `SELECT id, idx FROM ledger_entries WHERE id IN (`+marks(len(args))+`)`, args...)
+		}, `SELECT id, idx FROM ledger_entries WHERE id IN (`+Marks(len(args))+`)`, args...)
 		if err != nil {
-			return nil, l.s.fail(ctx, "find records", err)
+			return nil, l.s.Fail(ctx, "find records", err)
 		}
 	}
 	return known, nil
@@ -235,7 +235,7 @@ func (l *Ledger) Integrate(ctx context.Context, held sequence.Head, b *sequence.
 	next := held
 	next.Size, next.Checkpoint, next.Signer = held.Size+int64(len(b.Entries)), b.Checkpoint, b.Signer
 	next.Lease.Beat++
-	err := l.holding(ctx, "carry the log on", func(t *tx) error {
+	err := l.holding(ctx, "carry the log on", func(t *Tx) error {
 		if err := t.beatLease(ctx, held.Lease); err != nil {
 			return err
 		}
@@ -259,42 +259,42 @@ func (l *Ledger) Integrate(ctx context.Context, held sequence.Head, b *sequence.
 }
 
 // add inserts the records of a batch, its tiles and its links.
-func (t *tx) add(ctx context.Context, b *sequence.Batch) error {
+func (t *Tx) add(ctx context.Context, b *sequence.Batch) error {
 	var entries, leaves, tiles, links []any
 	for i := range b.Entries {
 		e := &b.Entries[i]
-		entries = append(entries, e.Index, e.ID[:], stamp(e.Time), e.Server, string(e.Kind), blob(e.Opening))
+		entries = append(entries, e.Index, e.ID[:], Stamp(e.Time), e.Server, string(e.Kind), Blob(e.Opening))
 		leaves = append(leaves, e.Index, e.Envelope)
 	}
 	for _, k := range b.Links {
-		links = append(links, k.Writer, k.Seq, k.Index, blob(k.MAC))
+		links = append(links, k.Writer, k.Seq, k.Index, Blob(k.MAC))
 	}
 	for _, tile := range b.Tiles {
 		tiles = append(tiles, tile.Level, tile.N, tile.Data)
 	}
-	err := t.insert(ctx, "ledger_entries (idx, id, at, server, kind, opening)", 6, "", entries)
+	err := t.InsertRows(ctx, "ledger_entries (idx, id, at, server, kind, opening)", 6, "", entries)
 	if err == nil {
-		err = t.insert(ctx, "ledger_leaves (idx, envelope)", 2, "", leaves)
+		err = t.InsertRows(ctx, "ledger_leaves (idx, envelope)", 2, "", leaves)
 	}
 	if err == nil {
-		err = t.insert(ctx, "ledger_tiles (level, n, hashes)", 3, " ON CONFLICT (level, n) DO UPDATE SET hashes = excluded.hashes", tiles)
+		err = t.InsertRows(ctx, "ledger_tiles (level, n, hashes)", 3, " ON CONFLICT (level, n) DO UPDATE SET hashes = excluded.hashes", tiles)
 	}
 	if err == nil {
-		err = t.insert(ctx, "ledger_chain (writer, wseq, idx, mac)", 4, " ON CONFLICT (writer, wseq) DO NOTHING", links)
+		err = t.InsertRows(ctx, "ledger_chain (writer, wseq, idx, mac)", 4, " ON CONFLICT (writer, wseq) DO NOTHING", links)
 	}
 	return err
 }
 
 // unpend removes the waiting records with the given numbers, and no other: records between them
 // may not be committed yet.
-func (t *tx) unpend(ctx context.Context, done []int64) error {
+func (t *Tx) unpend(ctx context.Context, done []int64) error {
 	slices.Sort(done)
 	for i := 0; i < len(done); {
 		k := i + 1
 		for k < len(done) && done[k] == done[k-1]+1 {
 			k++
 		}
-		if err := t.exec(ctx, `DELETE FROM ledger_pending WHERE seq BETWEEN ? AND ?`, done[i], done[k-1]); err != nil {
+		if err := t.Execute(ctx, `DELETE FROM ledger_pending WHERE seq BETWEEN ? AND ?`, done[i], done[k-1]); err != nil {
 			return err
 		}
 		i = k
@@ -304,15 +304,15 @@ func (t *tx) unpend(ctx context.Context, done []int64) error {
 
 // LoadScores implements standing.Store.
 func (l *Ledger) LoadScores(ctx context.Context, options string) (snapshot []byte, size int64, err error) {
-	err = l.s.query(ctx, func(r *sql.Rows) error { return r.Scan(&size, &snapshot) },
+	err = l.s.EachRow(ctx, func(r *sql.Rows) error { return r.Scan(&size, &snapshot) },
 		`SELECT size, snapshot FROM trust_scores WHERE options = ?`, options)
-	return snapshot, size, l.s.fail(ctx, "load scores", err)
+	return snapshot, size, l.s.Fail(ctx, "load scores", err)
 }
 
 // SaveScores implements standing.Store.
 func (l *Ledger) SaveScores(ctx context.Context, options string, snapshot []byte, size int64) error {
-	return l.update(ctx, "save scores", func(t *tx) error {
-		return t.exec(ctx, `INSERT INTO trust_scores (options, size, snapshot) VALUES (?, ?, ?) ON CONFLICT (options)
-			DO UPDATE SET size = excluded.size, snapshot = excluded.snapshot WHERE excluded.size > trust_scores.size`, options, size, blob(snapshot))
+	return l.update(ctx, "save scores", func(t *Tx) error {
+		return t.Execute(ctx, `INSERT INTO trust_scores (options, size, snapshot) VALUES (?, ?, ?) ON CONFLICT (options)
+			DO UPDATE SET size = excluded.size, snapshot = excluded.snapshot WHERE excluded.size > trust_scores.size`, options, size, Blob(snapshot))
 	})
 }

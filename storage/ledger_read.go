@@ -33,13 +33,13 @@ func (l *Ledger) Checkpoint(ctx context.Context) ([]byte, error) {
 // there is none.
 func (l *Ledger) checkpoints(ctx context.Context) (latest, cosigned []byte, at time.Time, err error) {
 	var when string
-	err = l.s.query(ctx, func(r *sql.Rows) error { return r.Scan(&latest, &cosigned, &when) },
+	err = l.s.EachRow(ctx, func(r *sql.Rows) error { return r.Scan(&latest, &cosigned, &when) },
 		`SELECT h.checkpoint, c.checkpoint, COALESCE(c.at, '') FROM ledger_head h LEFT JOIN ledger_cosigned c ON c.one = h.one`)
 	if len(latest) == 0 {
 		latest = nil
 	}
-	at, _ = parseStamp(when)
-	return latest, cosigned, at, l.s.fail(ctx, "read the checkpoint", err)
+	at, _ = ParseStamp(when)
+	return latest, cosigned, at, l.s.Fail(ctx, "read the checkpoint", err)
 }
 
 // CosignedSize is the size of the log up to which enough witnesses have cosigned it, and when that was; 0: never.
@@ -59,10 +59,10 @@ func sameText(a, b []byte) bool {
 
 // SaveCosigned keeps a checkpoint that enough witnesses have cosigned, unless a larger one is kept.
 func (l *Ledger) SaveCosigned(ctx context.Context, checkpoint []byte, at time.Time) error {
-	return l.update(ctx, "keep a cosigned checkpoint", func(t *tx) error {
-		return t.exec(ctx, `INSERT INTO ledger_cosigned (one, size, checkpoint, at) VALUES (1, ?, ?, ?) ON CONFLICT (one)
+	return l.update(ctx, "keep a cosigned checkpoint", func(t *Tx) error {
+		return t.Execute(ctx, `INSERT INTO ledger_cosigned (one, size, checkpoint, at) VALUES (1, ?, ?, ?) ON CONFLICT (one)
 			DO UPDATE SET size = excluded.size, checkpoint = excluded.checkpoint, at = excluded.at
-			WHERE excluded.size >= ledger_cosigned.size`, ledger.CheckpointSize(checkpoint), checkpoint, stamp(at))
+			WHERE excluded.size >= ledger_cosigned.size`, ledger.CheckpointSize(checkpoint), checkpoint, Stamp(at))
 	})
 }
 
@@ -107,11 +107,11 @@ func (p published) Checkpoint(ctx context.Context) ([]byte, error) {
 // Tile implements ledger.Source.
 func (l *Ledger) Tile(ctx context.Context, level int, n int64, width int) ([]byte, error) {
 	var hashes []byte
-	err := l.s.query(ctx, func(r *sql.Rows) error { return r.Scan(&hashes) },
+	err := l.s.EachRow(ctx, func(r *sql.Rows) error { return r.Scan(&hashes) },
 		`SELECT hashes FROM ledger_tiles WHERE level = ? AND n = ?`, level, n)
 	switch {
 	case err != nil:
-		return nil, l.s.fail(ctx, "read a tile", err)
+		return nil, l.s.Fail(ctx, "read a tile", err)
 	case len(hashes) == 0 || len(hashes) < width*len(ledger.Hash{}):
 		return nil, ledger.ErrNotFound
 	}
@@ -121,7 +121,7 @@ func (l *Ledger) Tile(ctx context.Context, level int, n int64, width int) ([]byt
 // Entries implements ledger.Source.
 func (l *Ledger) Entries(ctx context.Context, first int64, n int) ([][]byte, error) {
 	var out [][]byte
-	err := l.s.query(ctx, func(r *sql.Rows) error {
+	err := l.s.EachRow(ctx, func(r *sql.Rows) error {
 		var index int64
 		var envelope []byte
 		err := r.Scan(&index, &envelope)
@@ -135,7 +135,7 @@ func (l *Ledger) Entries(ctx context.Context, first int64, n int) ([][]byte, err
 	}, `SELECT idx, envelope FROM ledger_leaves WHERE idx >= ? ORDER BY idx LIMIT ?`, first, n)
 	switch {
 	case err != nil && !errors.Is(err, errEnough):
-		return nil, l.s.fail(ctx, "read records", err)
+		return nil, l.s.Fail(ctx, "read records", err)
 	case len(out) == 0:
 		return nil, ledger.ErrNotFound
 	}
@@ -152,7 +152,7 @@ func scanEntry(r *sql.Rows) (e sequence.Entry, err error) {
 		return e, err
 	}
 	e.ID, e.Kind = idOf(id), ledger.Kind(kind)
-	e.Time, err = parseStamp(at)
+	e.Time, err = ParseStamp(at)
 	return e, err
 }
 
@@ -160,10 +160,10 @@ func scanEntry(r *sql.Rows) (e sequence.Entry, err error) {
 func (l *Ledger) List(ctx context.Context, f sequence.Filter) ([]sequence.Entry, error) {
 	var c condition
 	if !f.Since.IsZero() {
-		c.and(`e.at >= ?`, stamp(f.Since))
+		c.and(`e.at >= ?`, Stamp(f.Since))
 	}
 	if !f.Until.IsZero() {
-		c.and(`e.at < ?`, stamp(f.Until))
+		c.and(`e.at < ?`, Stamp(f.Until))
 	}
 	if f.Server != "" {
 		c.and(`e.server = ?`, f.Server)
@@ -179,12 +179,12 @@ func (l *Ledger) List(ctx context.Context, f sequence.Filter) ([]sequence.Entry,
 		limit = 100
 	}
 	out := []sequence.Entry{}
-	err := l.s.query(ctx, func(r *sql.Rows) error {
+	err := l.s.EachRow(ctx, func(r *sql.Rows) error {
 		e, err := scanEntry(r)
 		out = append(out, e)
 		return err
 	}, `SELECT `+entryColumns+` WHERE `+c.text()+` ORDER BY e.idx DESC LIMIT ?`, append(c.args, min(limit, 1000))...)
-	return out, l.s.fail(ctx, "list records", err)
+	return out, l.s.Fail(ctx, "list records", err)
 }
 
 // Get returns the record of that id; ledger.ErrNotFound if the log has none.
@@ -225,14 +225,14 @@ func (l *Ledger) About(ctx context.Context, of ledger.ID, server string, since t
 		// The size is an argument: Postgres does not know otherwise that few records are behind the index, and reads all.
 		size := v.Status.Indexed
 		err := v.query(look, `SELECT `+entryColumns+` WHERE e.idx IN (SELECT k.idx FROM decision_keys k WHERE k.key = ? AND k.idx < ?)`+about+
-			` ORDER BY e.idx LIMIT ?`, index.OfValue(of), size, stamp(since), server, maxAbout)
+			` ORDER BY e.idx LIMIT ?`, index.OfValue(of), size, Stamp(since), server, maxAbout)
 		if err != nil {
 			return err
 		}
-		return v.query(look, `SELECT `+entryColumns+` WHERE e.idx >= ? AND l.idx >= ?`+about+` ORDER BY e.idx LIMIT ?`, size, size, stamp(since), server, maxAbout-looked)
+		return v.query(look, `SELECT `+entryColumns+` WHERE e.idx >= ? AND l.idx >= ?`+about+` ORDER BY e.idx LIMIT ?`, size, size, Stamp(since), server, maxAbout-looked)
 	})
 	if err != nil {
-		return nil, false, l.s.fail(ctx, "read records", err)
+		return nil, false, l.s.Fail(ctx, "read records", err)
 	}
 	return out, looked == maxAbout, nil
 }
@@ -242,13 +242,13 @@ func (l *Ledger) entryBy(ctx context.Context, query string, arg any) (e sequence
 	if err == nil && !found {
 		return e, ledger.ErrNotFound
 	}
-	return e, l.s.fail(ctx, "read a record", err)
+	return e, l.s.Fail(ctx, "read a record", err)
 }
 
 // Keys are the public keys that the records name which install one, in the order of the records.
 func (l *Ledger) Keys(ctx context.Context) (keys []*ledger.Key, err error) {
 	// The kind stands in the query itself, so that the index of these records is used.
-	err = l.s.query(ctx, func(r *sql.Rows) error {
+	err = l.s.EachRow(ctx, func(r *sql.Rows) error {
 		var envelope []byte
 		if err := r.Scan(&envelope); err != nil {
 			return err
@@ -261,7 +261,7 @@ func (l *Ledger) Keys(ctx context.Context) (keys []*ledger.Key, err error) {
 		keys = append(keys, k)
 		return err
 	}, `SELECT l.envelope FROM ledger_entries e JOIN ledger_leaves l ON l.idx = e.idx WHERE e.kind = 'key-installed' ORDER BY e.idx`)
-	return keys, l.s.fail(ctx, "read the keys of the log", err)
+	return keys, l.s.Fail(ctx, "read the keys of the log", err)
 }
 
 // Openings implements ledger.Opener.
@@ -295,7 +295,7 @@ func idOf(b []byte) (id ledger.ID) {
 // envelopes.
 func (l *Ledger) Rows(ctx context.Context, first int64, n int) ([]sequence.Entry, error) {
 	var out []sequence.Entry
-	err := l.s.query(ctx, func(r *sql.Rows) error {
+	err := l.s.EachRow(ctx, func(r *sql.Rows) error {
 		var e sequence.Entry
 		var id []byte
 		var at, kind string
@@ -303,9 +303,9 @@ func (l *Ledger) Rows(ctx context.Context, first int64, n int) ([]sequence.Entry
 			return err
 		}
 		e.ID, e.Kind = idOf(id), ledger.Kind(kind)
-		e.Time, _ = parseStamp(at) // zero: no time, which is for the caller to find
+		e.Time, _ = ParseStamp(at) // zero: no time, which is for the caller to find
 		out = append(out, e)
 		return nil
 	}, `SELECT idx, id, at, server, kind, opening FROM ledger_entries WHERE idx >= ? ORDER BY idx LIMIT ?`, first, n)
-	return out, l.s.fail(ctx, "read rows", err)
+	return out, l.s.Fail(ctx, "read rows", err)
 }

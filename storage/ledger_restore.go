@@ -44,7 +44,7 @@ func (l *Ledger) Restore(ctx context.Context, src ledger.Source, keys []*ledger.
 		return 0, err
 	}
 	next := sequence.Head{Origin: head.Origin, Signer: head.Signer, Size: c.Size, Checkpoint: msg}
-	err = l.update(ctx, "restore the log", func(t *tx) error {
+	err = l.update(ctx, "restore the log", func(t *Tx) error {
 		for at := head.Size; at < c.Size; {
 			entries, err := lost(ctx, src, at, c.Size)
 			if err != nil {
@@ -72,11 +72,11 @@ func (l *Ledger) Restore(ctx context.Context, src ledger.Source, keys []*ledger.
 		if err := t.takeLease(ctx, logLease); err != nil {
 			return err
 		}
-		if err := t.exec(ctx, `UPDATE ledger_head SET size = ?, checkpoint = ?, signer = ? WHERE size = ?`,
+		if err := t.Execute(ctx, `UPDATE ledger_head SET size = ?, checkpoint = ?, signer = ? WHERE size = ?`,
 			next.Size, next.Checkpoint, next.Signer, head.Size); err != nil {
 			return err
 		}
-		return t.exec(ctx, `DELETE FROM ledger_stop`)
+		return t.Execute(ctx, `DELETE FROM ledger_stop`)
 	})
 	if err != nil {
 		if errors.Is(err, ErrOtherLog) {

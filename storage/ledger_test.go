@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/record/hold"
@@ -426,23 +425,6 @@ func TestEvidenceWithChange(t *testing.T) {
 		expect("pin again", 1, func() error { return s.SavePin(ctx, "s", []byte("{}"), 1, rec) })
 		expect("drop", 1, func() error { return s.DropPin(ctx, "s", rec) })
 		expect("without evidence", 0, func() error { return s.SavePin(ctx, "t", []byte("{}"), 0, nil) })
-		two := func(out []ground.PutResult) (records [][]byte, err error) {
-			for range out {
-				records = append(records, rec)
-			}
-			return records, nil
-		}
-		batch := []ground.Record{record("a", "One."), record("b", "Two.")}
-		expect("put", 2, func() error { _, err := s.Put(ctx, batch, two); return err })
-		refuse := func([]ground.PutResult) ([][]byte, error) { return nil, errors.New("no") }
-		third := record("c", "Three.")
-		expect("put that cannot be recorded", 0, func() error { _, err := s.Put(ctx, []ground.Record{third}, refuse); return err })
-		if _, err := s.ByHash(ctx, third.Hash); !errors.Is(err, ground.ErrNotFound) {
-			t.Errorf("stored without its record: %v", err)
-		}
-		e := ground.Cascade{Hash: hash("e"), Kind: ground.Retract, Target: "urn:x", At: now, Original: []byte("e")}
-		expect("event", 1, func() error { _, err := s.Apply(ctx, e, rec); return err })
-		expect("event again", 0, func() error { _, err := s.Apply(ctx, e, rec); return err })
 	})
 }
 

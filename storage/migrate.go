@@ -11,8 +11,7 @@ import (
 	"io/fs"
 
 	"github.com/pressly/goose/v3"
-
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pressly/goose/v3/lock"
 )
 
 //go:embed migrations
@@ -23,6 +22,12 @@ const baseline = 100
 
 // ErrEarlier means that a build before the baseline has made the store.
 var ErrEarlier = errors.New("store: it is that of an earlier build: export its log with that build (pellucid ledger export), then move the store away")
+
+// withoutAttestations is the migration that removes the tables of attestations, which a program of its own keeps.
+const withoutAttestations = 106
+
+// ErrAttestations means that an earlier build has stored attestations with everything else.
+var ErrAttestations = errors.New("store: an earlier build has stored attestations in it: export them with that build (pellucid ground export) and the log (pellucid ledger export), move the store away, and import them (pellucid-ground import)")
 
 // migrate brings the schema up to date. A schema that is newer than this binary is left as it is:
 // the store is used if every step of it says that this binary can work with it, and refused otherwise.
@@ -40,6 +45,9 @@ func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, dir string,
 	if err == nil && current > 0 {
 		err = checkBaseline(ctx, db)
 	}
+	if err == nil && current >= baseline && current < withoutAttestations {
+		err = checkAttestations(ctx, db)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -47,7 +55,7 @@ func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, dir string,
 		if compatible, err := readable(ctx, db, target); err != nil || compatible {
 			return err
 		}
-		return fmt.Errorf("%w: %d, not %d", ground.ErrNewerSchema, current, target)
+		return fmt.Errorf("%w: %d, not %d", ErrNewerSchema, current, target)
 	case current == target:
 		return nil
 	}
@@ -63,6 +71,48 @@ func checkBaseline(ctx context.Context, db *sql.DB) error {
 		return ErrEarlier
 	}
 	return err
+}
+
+// checkAttestations returns ErrAttestations where the store holds any, or an event about one.
+func checkAttestations(ctx context.Context, db *sql.DB) error {
+	var entries int64
+	err := db.QueryRowContext(ctx, `SELECT count(*) FROM feed`).Scan(&entries)
+	if err == nil && entries > 0 {
+		return ErrAttestations
+	}
+	return err
+}
+
+// AddTables brings the tables that another package keeps in the store up to date. The folder dir of files has
+// the migrations of each engine in sqlite and postgres, and versions is the table that counts them.
+func (s *Store) AddTables(ctx context.Context, files fs.FS, dir, versions string) error {
+	var locked []goose.ProviderOption
+	dialect, engine := goose.DialectSQLite3, "sqlite"
+	if s.engine.tells() {
+		locker, err := lock.NewPostgresSessionLocker()
+		if err != nil {
+			return err
+		}
+		dialect, engine, locked = goose.DialectPostgres, "postgres", []goose.ProviderOption{goose.WithSessionLocker(locker)}
+	}
+	files, err := fs.Sub(files, dir+"/"+engine)
+	if err != nil {
+		return err
+	}
+	p, err := goose.NewProvider(dialect, s.write, files, append(locked, goose.WithTableName(versions))...)
+	if err != nil {
+		return err
+	}
+	return s.retryMigration(ctx, func() error {
+		current, target, err := p.GetVersions(ctx)
+		if err == nil && current > target {
+			err = fmt.Errorf("%w: %d, not %d", ErrNewerSchema, current, target)
+		}
+		if err == nil && current < target {
+			_, err = p.Up(ctx)
+		}
+		return err
+	})
 }
 
 // readable reports whether a binary whose schema is known can work with a newer one: each

@@ -30,11 +30,11 @@ const channel = "pellucid"
 
 // tell has Postgres tell every process of a change when the transaction is committed. A commit that tells
 // something waits for others that do, so it is for rare changes alone.
-func (t *tx) tell(ctx context.Context, what Changed) error {
+func (t *Tx) tell(ctx context.Context, what Changed) error {
 	if !t.engine.tells() {
 		return nil
 	}
-	return t.exec(ctx, `SELECT pg_notify('`+channel+`', ?)`, string(what))
+	return t.Execute(ctx, `SELECT pg_notify('`+channel+`', ?)`, string(what))
 }
 
 // Times of Watch.

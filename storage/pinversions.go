@@ -11,12 +11,12 @@ import (
 // every second to follow the decisions of other processes, so it reads no record.
 func (s *Store) PinVersions(ctx context.Context) (map[string]int64, error) {
 	versions := map[string]int64{}
-	err := s.query(ctx, func(r *sql.Rows) error {
+	err := s.EachRow(ctx, func(r *sql.Rows) error {
 		var server string
 		var version int64
 		err := r.Scan(&server, &version)
 		versions[server] = version
 		return err
 	}, `SELECT server, version FROM pins WHERE record IS NOT NULL`)
-	return versions, s.fail(ctx, "list pins", err)
+	return versions, s.Fail(ctx, "list pins", err)
 }

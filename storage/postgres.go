@@ -16,8 +16,6 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
-
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
 )
 
 func openPostgres(ctx context.Context, where string, o Options) (*Store, error) {
@@ -71,9 +69,9 @@ func (*postgresEngine) rebind(query string) string {
 	}
 }
 
-// lock takes a lock that does not block readers, and that ends after the commit.
+// lock takes a lock that does not block readers, and that ends after the commit, on a table that only migrations change.
 func (*postgresEngine) lock(ctx context.Context, tx *sql.Tx) error {
-	if _, err := tx.ExecContext(ctx, `LOCK TABLE feed IN EXCLUSIVE MODE`); err != nil {
+	if _, err := tx.ExecContext(ctx, `LOCK TABLE schema_steps IN EXCLUSIVE MODE`); err != nil {
 		return err
 	}
 	// A plan that was made when a table was empty is a bad one soon after.
@@ -84,19 +82,19 @@ func (*postgresEngine) lock(ctx context.Context, tx *sql.Tx) error {
 func (e *postgresEngine) classify(err error) (error, bool) {
 	var said *pgconn.PgError
 	if !errors.As(err, &said) {
-		return ground.ErrUnavailable, false // the connection, or a driver's complaint
+		return ErrUnavailable, false // the connection, or a driver's complaint
 	}
 	switch {
 	case said.Code == "55P03", said.Code == "40001", said.Code == "40P01": // lock timeout, serialization, deadlock
-		return ground.ErrBusy, true
+		return ErrBusy, true
 	case said.Code == "57014" && e.alone.Load(): // CommitAlone has met the statement after the wait that it ends
-		return ground.ErrBusy, true
+		return ErrBusy, true
 	case said.Code == "53300": // too many connections
-		return ground.ErrBusy, true
+		return ErrBusy, true
 	case said.Code == "53100": // disk full
-		return ground.ErrFull, false
+		return ErrFull, false
 	}
-	return ground.ErrUnavailable, false
+	return ErrUnavailable, false
 }
 
 func (*postgresEngine) compact(context.Context, *sql.DB) error { return nil }

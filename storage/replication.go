@@ -34,7 +34,7 @@ func (s *Store) Replication(ctx context.Context) (*Replication, error) {
 		WHERE NOT EXISTS (SELECT 1 FROM pg_replication_slots s WHERE s.active_pid = p.pid AND s.slot_type = 'logical')`).
 		Scan(&r.Standbys, &seen, &r.Synchronous, &r.Waits)
 	if err != nil {
-		return nil, s.fail(ctx, "ask for the standbys", err)
+		return nil, s.Fail(ctx, "ask for the standbys", err)
 	}
 	if seen < r.Standbys {
 		r.Synchronous = -1
@@ -55,5 +55,5 @@ func (s *Store) CommitAlone(ctx context.Context, alone bool) error {
 	// Postgres ends the wait only: the transaction is committed.
 	_, err := e.apart.ExecContext(ctx, `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
 		WHERE datname = current_database() AND usename = current_user AND application_name = $1 AND wait_event = 'SyncRep'`, applicationName)
-	return s.fail(ctx, "end the wait for a standby", err)
+	return s.Fail(ctx, "end the wait for a standby", err)
 }

@@ -31,18 +31,18 @@ func (s *Store) Session(ctx context.Context, id string) (out session.Record, err
 	if err == nil && !found {
 		return out, session.ErrNotFound
 	}
-	return out, s.fail(ctx, "find session", err)
+	return out, s.Fail(ctx, "find session", err)
 }
 
 // SessionOwner implements session.Store.
 func (s *Store) SessionOwner(ctx context.Context, id string) (o session.Owner, err error) {
 	ended := 0
-	err = s.query(ctx, func(r *sql.Rows) error { return r.Scan(&o.Holder, &o.Fence, &ended, &o.Address) },
+	err = s.EachRow(ctx, func(r *sql.Rows) error { return r.Scan(&o.Holder, &o.Fence, &ended, &o.Address) },
 		`SELECT owner, fence, ended, COALESCE((SELECT address FROM leases WHERE `+ofOwner+`), '') FROM sessions WHERE id = ?`, id)
 	if err == nil && ended != 0 {
 		return session.Owner{Fence: o.Fence}, session.ErrEnded
 	}
-	return o, s.fail(ctx, "find the owner of a session", err)
+	return o, s.Fail(ctx, "find the owner of a session", err)
 }
 
 // ofOwner is the condition of the lease of a session's owner. Where there is none, the owner has ended: no holder's name
@@ -60,8 +60,8 @@ func (s *Store) putSession(ctx context.Context, what string, r session.Record, r
 	if r.Ended {
 		ended = 1
 	}
-	all := append([]any{r.ID, r.Server, r.Owner, r.Fence, r.Principal[:], blob(r.State), ended, stamp(r.Seen), stamp(r.Until)}, args...)
-	err = s.updating(ctx, what, func(t *tx) error {
+	all := append([]any{r.ID, r.Server, r.Owner, r.Fence, r.Principal[:], Blob(r.State), ended, Stamp(r.Seen), Stamp(r.Until)}, args...)
+	err = s.updating(ctx, what, func(t *Tx) error {
 		n, err := t.change(ctx, sessionUnless+rest, all...)
 		changed = n > 0
 		return err
@@ -75,7 +75,7 @@ func (s *Store) ClaimSession(ctx context.Context, r session.Record, owner string
 	r.Owner, r.Ended = owner, false
 	r.Fence++
 	claimed, err := s.putSession(ctx, "claim session", r, `owner = ?, fence = ?, seen = ? WHERE sessions.fence = ? AND sessions.ended = 0
-		AND (sessions.owner = ? OR NOT EXISTS (SELECT 1 FROM leases WHERE `+ofOwner+`))`, owner, r.Fence, stamp(r.Seen), seen, owner)
+		AND (sessions.owner = ? OR NOT EXISTS (SELECT 1 FROM leases WHERE `+ofOwner+`))`, owner, r.Fence, Stamp(r.Seen), seen, owner)
 	if err == nil && !claimed {
 		_, err = s.SessionOwner(ctx, r.ID)
 	}
@@ -86,7 +86,7 @@ func (s *Store) ClaimSession(ctx context.Context, r session.Record, owner string
 func (s *Store) KeepSession(ctx context.Context, r session.Record) error {
 	r.Ended = false
 	kept, err := s.putSession(ctx, "keep session", r,
-		`state = ?, seen = ? WHERE sessions.fence = ? AND sessions.ended = 0`, blob(r.State), stamp(r.Seen), r.Fence)
+		`state = ?, seen = ? WHERE sessions.fence = ? AND sessions.ended = 0`, Blob(r.State), Stamp(r.Seen), r.Fence)
 	if err == nil && !kept {
 		if _, err = s.SessionOwner(ctx, r.ID); err == nil {
 			err = session.ErrFence
@@ -98,7 +98,7 @@ func (s *Store) KeepSession(ctx context.Context, r session.Record) error {
 // EndSession implements session.Store.
 func (s *Store) EndSession(ctx context.Context, r session.Record) error {
 	r.Ended, r.State, r.Owner = true, nil, ""
-	_, err := s.putSession(ctx, "end session", r, `owner = '', state = ?, ended = 1, seen = ?`, []byte{}, stamp(r.Seen))
+	_, err := s.putSession(ctx, "end session", r, `owner = '', state = ?, ended = 1, seen = ?`, []byte{}, Stamp(r.Seen))
 	return err
 }
 
@@ -114,20 +114,20 @@ const bare = `ended = 0 AND length(state) = 0`
 // SweepSessions implements session.Store.
 func (s *Store) SweepSessions(ctx context.Context, now time.Time, most int) error {
 	var over [][]byte
-	err := s.query(ctx, func(r *sql.Rows) error {
+	err := s.EachRow(ctx, func(r *sql.Rows) error {
 		var principal []byte
 		err := r.Scan(&principal)
 		over = append(over, principal)
 		return err
 	}, `SELECT principal FROM sessions GROUP BY principal HAVING count(*) > ?`, most)
 	if err != nil {
-		return s.fail(ctx, "count sessions", err)
+		return s.Fail(ctx, "count sessions", err)
 	}
-	return s.updating(ctx, "sweep sessions", func(t *tx) error {
-		err := t.exec(ctx, `DELETE FROM sessions WHERE until <= ? OR `+bare+` AND (owner = '' AND seen <= ? OR seen <= ?
-  AND NOT EXISTS (SELECT 1 FROM leases WHERE `+ofOwner+`))`, stamp(now), stamp(now.Add(-releasedKept)), stamp(now.Add(-claimKept)))
+	return s.updating(ctx, "sweep sessions", func(t *Tx) error {
+		err := t.Execute(ctx, `DELETE FROM sessions WHERE until <= ? OR `+bare+` AND (owner = '' AND seen <= ? OR seen <= ?
+  AND NOT EXISTS (SELECT 1 FROM leases WHERE `+ofOwner+`))`, Stamp(now), Stamp(now.Add(-releasedKept)), Stamp(now.Add(-claimKept)))
 		for i := 0; err == nil && i < len(over); i++ {
-			err = t.exec(ctx, deleteSessionsOver, over[i], forgotten[:], most)
+			err = t.Execute(ctx, deleteSessionsOver, over[i], forgotten[:], most)
 		}
 		return err
 	}, func(*sql.Tx) error { return nil })
@@ -147,8 +147,8 @@ const deleteSessionsOver = `DELETE FROM sessions WHERE (id, seen) IN (SELECT id,
 
 // ReleaseSession implements session.Store.
 func (s *Store) ReleaseSession(ctx context.Context, id, owner string, now time.Time) error {
-	return s.updating(ctx, "release session", func(t *tx) error {
-		return t.exec(ctx, `UPDATE sessions SET owner = '', seen = ? WHERE id = ? AND owner = ?`, stamp(now), id, owner)
+	return s.updating(ctx, "release session", func(t *Tx) error {
+		return t.Execute(ctx, `UPDATE sessions SET owner = '', seen = ? WHERE id = ? AND owner = ?`, Stamp(now), id, owner)
 	}, func(*sql.Tx) error { return nil })
 }
 
@@ -159,7 +159,7 @@ const maxReleased = 2000
 // does not use.
 func (s *Store) ReleaseSessions(ctx context.Context, owner string, now, before time.Time, used func(id string) bool) error {
 	var unused []string
-	err := s.query(ctx, func(r *sql.Rows) error {
+	err := s.EachRow(ctx, func(r *sql.Rows) error {
 		var id string
 		if err := r.Scan(&id); err != nil {
 			return err
@@ -168,13 +168,13 @@ func (s *Store) ReleaseSessions(ctx context.Context, owner string, now, before t
 			unused = append(unused, id)
 		}
 		return nil
-	}, `SELECT id FROM sessions WHERE owner = ? AND seen <= ?`, owner, stamp(before))
+	}, `SELECT id FROM sessions WHERE owner = ? AND seen <= ?`, owner, Stamp(before))
 	if err != nil || len(unused) == 0 {
-		return s.fail(ctx, "find sessions of a replica", err)
+		return s.Fail(ctx, "find sessions of a replica", err)
 	}
-	return s.updating(ctx, "release sessions", func(t *tx) error {
+	return s.updating(ctx, "release sessions", func(t *Tx) error {
 		for _, id := range unused { // one that was used meanwhile stays
-			if err := t.exec(ctx, `UPDATE sessions SET owner = '', seen = ? WHERE id = ? AND owner = ? AND seen <= ?`, stamp(now), id, owner, stamp(before)); err != nil {
+			if err := t.Execute(ctx, `UPDATE sessions SET owner = '', seen = ? WHERE id = ? AND owner = ? AND seen <= ?`, Stamp(now), id, owner, Stamp(before)); err != nil {
 				return err
 			}
 		}

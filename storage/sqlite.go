@@ -17,7 +17,6 @@ import (
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
 )
 
@@ -39,9 +38,10 @@ func openSQLite(ctx context.Context, path string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("store: open: %w", err)
 	}
 	s.write.SetMaxOpenConns(1)
-	if err := s.migrateSQLite(ctx); err != nil {
+	err = s.retryMigration(ctx, func() error { return migrate(ctx, s.write, goose.DialectSQLite3, "sqlite") })
+	if err != nil {
 		s.write.Close()
-		return nil, s.failOpen(ctx, err)
+		return nil, err
 	}
 	migrated := s.write
 	s.write, err = sql.Open("sqlite", writer+patience(min(o.wait()/2, 50*time.Millisecond)))
@@ -67,29 +67,29 @@ func openSQLite(ctx context.Context, path string, o Options) (*Store, error) {
 // migrateTries is how often a migration is tried: over a little more than a second.
 const migrateTries = 7
 
-// migrateSQLite migrates, again if another process does so at the same time: there is
+// retryMigration migrates, again if another process does so at the same time: SQLite has
 // no lock for both the version and the schema, so that one of them fails, and then
 // finds that it is done.
-func (s *Store) migrateSQLite(ctx context.Context) (err error) {
+func (s *Store) retryMigration(ctx context.Context, migrate func() error) error {
 	pause := backoff.Waits{First: 10 * time.Millisecond, Most: time.Second}
 	for try := 1; ; try++ {
-		err = migrate(ctx, s.write, goose.DialectSQLite3, "sqlite")
+		err := migrate()
 		if err == nil || unfit(err) || try == migrateTries || backoff.Sleep(ctx, pause.Next()) != nil {
-			return err
+			return s.failOpen(ctx, err)
 		}
 	}
 }
 
 // unfit reports whether err says that this release cannot work with the schema of a store.
 func unfit(err error) bool {
-	return errors.Is(err, ground.ErrNewerSchema) || errors.Is(err, ErrEarlier)
+	return errors.Is(err, ErrNewerSchema) || errors.Is(err, ErrEarlier) || errors.Is(err, ErrAttestations)
 }
 
 func (s *Store) failOpen(ctx context.Context, err error) error {
 	if unfit(err) {
 		return fmt.Errorf("store: open: %w", err)
 	}
-	return s.fail(ctx, "open", err)
+	return s.Fail(ctx, "open", err)
 }
 
 // A sqliteEngine is an engine for one SQLite file.
@@ -107,11 +107,11 @@ func (sqliteEngine) classify(err error) (error, bool) {
 	}
 	switch e.Code() & 0xff {
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
-		return ground.ErrBusy, true
+		return ErrBusy, true
 	case lib.SQLITE_FULL:
-		return ground.ErrFull, false
+		return ErrFull, false
 	}
-	return ground.ErrUnavailable, false
+	return ErrUnavailable, false
 }
 
 func (sqliteEngine) compact(ctx context.Context, db *sql.DB) error {
@@ -123,7 +123,7 @@ func (sqliteEngine) compact(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	if busy != 0 {
-		return ground.ErrBusy
+		return ErrBusy
 	}
 	return nil
 }

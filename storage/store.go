@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package storage keeps attestations, held results and blocks, pins and verdicts, and the log in SQLite or in Postgres.
+// Package storage keeps held results and blocks, pins and verdicts, and the log in SQLite or in Postgres.
 //
-// It is a ground.Store, a hold.Store, a surface.PinStore and
-// surface.Cache; its [Ledger] is a sequence.Store. The record of a change is stored with the
-// change, in one transaction.
+// It is a hold.Store, a surface.PinStore and surface.Cache; its [Ledger] is a sequence.Store. The record
+// of a change is stored with the change, in one transaction. Another package may keep tables of its own in the
+// same database: [Store.AddTables].
 package storage
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -18,17 +17,25 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/pellucid-mcp/pellucid/grounding/attest"
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
 	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 )
 
+// The errors of a store, to be compared with errors.Is. Their texts hold nothing of what is stored.
+// After ErrUnavailable a change may have been made or not; after the others it was not.
+var (
+	ErrBusy        = errors.New("the store is busy: try again later")
+	ErrFull        = errors.New("the store is full")
+	ErrUnavailable = errors.New("the store is unavailable")
+	// ErrNewerSchema means that a later release has migrated the store.
+	ErrNewerSchema = errors.New("the store has a newer schema than this release knows")
+)
+
 // Options are the settings of a store.
 type Options struct {
 	// Wait is how long a change waits for other writers before it fails with
-	// ground.ErrBusy; 0 stands for 5 seconds.
+	// ErrBusy; 0 stands for 5 seconds.
 	Wait time.Duration
 	// Readers is the greatest number of connections that read; 0 stands for 8.
 	Readers int
@@ -68,7 +75,7 @@ func (o Options) readers() int {
 // "postgres://" or "postgresql://" URL, anything else the path of an SQLite file,
 // which must not be on a network file system. A store that a later release has
 // migrated is used if its schema says that this release can, and else refused with
-// ground.ErrNewerSchema; one of a build before the first schema is refused with ErrEarlier.
+// ErrNewerSchema; one of a build before the first schema is refused with ErrEarlier.
 func Open(ctx context.Context, where string, o Options) (*Store, error) {
 	opening := openSQLite
 	if IsPostgres(where) {
@@ -89,7 +96,7 @@ func Open(ctx context.Context, where string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// A Store is a ground.Store over a database.
+// A Store is an open database.
 type Store struct {
 	read, write *sql.DB // the same where the engine lets writers share
 	engine      engine
@@ -103,8 +110,6 @@ type Store struct {
 	outbox atomic.Pointer[Outbox] // nil: no receiver is told what waits
 }
 
-var _ ground.Store = (*Store)(nil)
-
 // An engine holds the differences between SQLite and Postgres.
 type engine interface {
 	// rebind spells the placeholders ? of query as the engine requires.
@@ -112,10 +117,10 @@ type engine interface {
 	// lock keeps every other writer out until tx ends, so that numbers that are
 	// assigned under it are committed in their order.
 	lock(ctx context.Context, tx *sql.Tx) error
-	// classify returns the error of package ground that err means, and reports whether an
+	// classify returns the error of this package that err means, and reports whether an
 	// immediate retry makes sense.
 	classify(err error) (sentinel error, again bool)
-	// compact removes the remains of deleted rows from the files; ground.ErrBusy if a reader
+	// compact removes the remains of deleted rows from the files; ErrBusy if a reader
 	// prevents it.
 	compact(ctx context.Context, db *sql.DB) error
 	// wipe removes what was just destroyed from the write-ahead file, unless a reader still needs it.
@@ -148,7 +153,7 @@ type engine interface {
 	newestOfEach(condition string, most int) string
 }
 
-// Close implements ground.Store.
+// Close closes the database.
 func (s *Store) Close() error {
 	err := s.write.Close()
 	if e, ok := s.engine.(*postgresEngine); ok {
@@ -160,25 +165,20 @@ func (s *Store) Close() error {
 	return err
 }
 
-// fail turns err into an error of package ground.
-func (s *Store) fail(ctx context.Context, what string, err error) error {
+// Fail turns the error of a query or a change into one of this package.
+func (s *Store) Fail(ctx context.Context, what string, err error) error {
 	if err == nil {
 		return nil
 	}
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("store: %s: %w", what, context.Cause(ctx))
 	}
-	for _, e := range []error{ground.ErrNotFound, ground.ErrInvalid} {
-		if errors.Is(err, e) {
-			return fmt.Errorf("store: %s: %w", what, err)
-		}
-	}
 	sentinel, _ := s.engine.classify(err)
 	if ctx.Err() != nil {
 		err = errors.Join(err, context.DeadlineExceeded)
 	}
 	if sentinel == nil {
-		sentinel = ground.ErrUnavailable
+		sentinel = ErrUnavailable
 	}
 	// The cause comes from the engine. It may quote stored text, and is not shown.
 	return &failure{what: what, sentinel: sentinel, cause: err}
@@ -203,8 +203,8 @@ func (f *failure) Error() string {
 // Unwrap returns the errors that a caller may compare with.
 func (f *failure) Unwrap() []error { return []error{f.sentinel, f.cause} }
 
-// A tx is a transaction that writes.
-type tx struct {
+// A Tx is a transaction that writes.
+type Tx struct {
 	*sql.Tx
 	engine engine
 	stmts  map[string]*sql.Stmt
@@ -216,7 +216,7 @@ type tx struct {
 }
 
 // change executes a statement, and returns how many rows it has changed.
-func (t *tx) change(ctx context.Context, query string, args ...any) (rows int64, err error) {
+func (t *Tx) change(ctx context.Context, query string, args ...any) (rows int64, err error) {
 	var done sql.Result
 	if t.engine.keeps() {
 		done, err = t.ExecContext(ctx, t.engine.rebind(query), args...)
@@ -236,18 +236,20 @@ func (t *tx) change(ctx context.Context, query string, args ...any) (rows int64,
 	return done.RowsAffected()
 }
 
-func (t *tx) exec(ctx context.Context, query string, args ...any) error {
+// Execute executes a statement.
+func (t *Tx) Execute(ctx context.Context, query string, args ...any) error {
 	_, err := t.change(ctx, query, args...)
 	return err
 }
 
-// query calls scan for every row.
-func (t *tx) query(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
+// EachRow calls scan for every row.
+func (t *Tx) EachRow(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
 	rows, err := t.QueryContext(ctx, t.engine.rebind(query), args...)
 	return each(rows, err, scan)
 }
 
-func (s *Store) query(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
+// EachRow calls scan for every row of a query, which is prepared once.
+func (s *Store) EachRow(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
 	if s.engine.keeps() {
 		rows, err := s.read.QueryContext(ctx, s.engine.rebind(query), args...)
 		return each(rows, err, scan)
@@ -294,15 +296,15 @@ func each(rows *sql.Rows, err error, scan func(*sql.Rows) error) error {
 	return rows.Err()
 }
 
-// update runs f in a transaction of its own that keeps every other writer out, again
+// Update runs f in a transaction of its own that keeps every other writer out, again
 // while the engine is busy and the time to wait has not passed. f must begin anew each
 // time.
-func (s *Store) update(ctx context.Context, what string, f func(*tx) error) error {
+func (s *Store) Update(ctx context.Context, what string, f func(*Tx) error) error {
 	return s.updating(ctx, what, f, func(t *sql.Tx) error { return s.engine.lock(ctx, t) })
 }
 
 // updating is update with another way of keeping writers out.
-func (s *Store) updating(ctx context.Context, what string, f func(*tx) error, lock func(*sql.Tx) error) error {
+func (s *Store) updating(ctx context.Context, what string, f func(*Tx) error, lock func(*sql.Tx) error) error {
 	return s.retry(ctx, what, func() error { return s.once(ctx, f, lock) })
 }
 
@@ -323,13 +325,13 @@ func (s *Store) retry(ctx context.Context, what string, do func() error) error {
 		busy = err
 		pause := waits.Next()
 		if _, again := s.engine.classify(err); !again || ctx.Err() != nil || time.Now().Add(pause).After(deadline) {
-			return s.fail(ctx, what, err)
+			return s.Fail(ctx, what, err)
 		}
 		_ = backoff.Sleep(ctx, pause) // one more attempt finds out whether ctx has ended
 	}
 }
 
-func (s *Store) once(ctx context.Context, f func(*tx) error, lock func(*sql.Tx) error) error {
+func (s *Store) once(ctx context.Context, f func(*Tx) error, lock func(*sql.Tx) error) error {
 	t, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -343,7 +345,7 @@ func (s *Store) once(ctx context.Context, f func(*tx) error, lock func(*sql.Tx) 
 	if err := lock(t); err != nil {
 		return err
 	}
-	w := &tx{Tx: t, engine: s.engine, stmts: map[string]*sql.Stmt{}, writer: s.changes}
+	w := &Tx{Tx: t, engine: s.engine, stmts: map[string]*sql.Stmt{}, writer: s.changes}
 	if box := s.outbox.Load(); box != nil {
 		w.outbox = *box
 	}
@@ -363,15 +365,15 @@ func (s *Store) once(ctx context.Context, f func(*tx) error, lock func(*sql.Tx) 
 	return err
 }
 
-// chunk bounds the parameters of one statement: SQLite takes 32,766.
-const chunk = 400
+// Chunk bounds the parameters of one statement: SQLite takes 32,766.
+const Chunk = 400
 
-// marks returns "?,?,…" of n placeholders.
-func marks(n int) string { return strings.Repeat("?,", n-1) + "?" }
+// Marks returns "?,?,…" of n placeholders.
+func Marks(n int) string { return strings.Repeat("?,", n-1) + "?" }
 
-// pad lengthens args to a power of two by repeating filler, so that lists of any
+// Pad lengthens args to a power of two by repeating filler, so that lists of any
 // length need few queries.
-func pad(args []any, filler any) []any {
+func Pad(args []any, filler any) []any {
 	for n := len(args); n == 0 || n&(n-1) != 0; n++ {
 		args = append(args, filler)
 	}
@@ -380,39 +382,25 @@ func pad(args []any, filler any) []any {
 
 // tuples returns n times the row of placeholders.
 func tuples(n, width int) string {
-	row := "(" + marks(width) + ")"
+	row := "(" + Marks(width) + ")"
 	return strings.Repeat(row+",", n-1) + row
-}
-
-// targetKey is the key of a source or an attestation on which another attestation depends:
-// a hash stands for itself.
-func targetKey(iri string) []byte {
-	if h, ok := attest.ParseHash(iri); ok {
-		return h[:]
-	}
-	sum := sha256.Sum256([]byte("iri\x00" + iri))
-	return sum[:]
 }
 
 // stampLayout sorts as the times do and loses nothing of them.
 const stampLayout = "2006-01-02T15:04:05.999999999"
 
-// stamp writes t; "" stands for the zero time.
-func stamp(t time.Time) string {
+// Stamp writes t; "" stands for the zero time.
+func Stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
 	return t.UTC().Format(stampLayout)
 }
 
-func parseStamp(s string) (time.Time, error) {
+// ParseStamp reads what Stamp has written.
+func ParseStamp(s string) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
 	}
 	return time.Parse(stampLayout, s)
-}
-
-func hashOf(b []byte) (h attest.Hash) {
-	copy(h[:], b)
-	return h
 }

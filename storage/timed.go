@@ -20,8 +20,8 @@ type timedTable[T any] struct {
 	scan         func(*sql.Rows) (T, error)
 	values       func(*T) []any
 	lifetime     func(*T) lifetime
-	prepare      func(context.Context, *tx, *T) error // what goes before a new row in its transaction
-	notify       func(context.Context, *tx) error     // tells other processes of a change
+	prepare      func(context.Context, *Tx, *T) error // what goes before a new row in its transaction
+	notify       func(context.Context, *Tx) error     // tells other processes of a change
 }
 
 type lifetime struct {
@@ -47,16 +47,16 @@ func (d *timedTable[T]) checkInForce(row *T, now time.Time) error {
 }
 
 func (d *timedRows[T]) Add(ctx context.Context, row T, most int, evidence []byte) error {
-	return d.s.updateOrRefuse(ctx, "add "+d.name, func(t *tx) error {
+	return d.s.updateOrRefuse(ctx, "add "+d.name, func(t *Tx) error {
 		err := d.prepare(ctx, t, &row)
 		if err == nil {
-			err = errors.Join(t.pend(ctx, evidence), d.notify(ctx, t))
+			err = errors.Join(t.AddRecords(ctx, evidence), d.notify(ctx, t))
 		}
 		if err != nil {
 			return err
 		}
 		n := 0
-		err = t.query(ctx, func(r *sql.Rows) error { return r.Scan(&n) }, `SELECT count(*) FROM `+d.name+`s WHERE `+d.inForce, stamp(d.lifetime(&row).since))
+		err = t.EachRow(ctx, func(r *sql.Rows) error { return r.Scan(&n) }, `SELECT count(*) FROM `+d.name+`s WHERE `+d.inForce, Stamp(d.lifetime(&row).since))
 		if err == nil && n >= most {
 			err = refusal{hold.ErrFull}
 		}
@@ -64,13 +64,13 @@ func (d *timedRows[T]) Add(ctx context.Context, row T, most int, evidence []byte
 			return err
 		}
 		values := d.values(&row)
-		return t.exec(ctx, `INSERT INTO `+d.name+`s (`+d.columns+`) VALUES (`+marks(len(values))+`)`, values...)
+		return t.Execute(ctx, `INSERT INTO `+d.name+`s (`+d.columns+`) VALUES (`+Marks(len(values))+`)`, values...)
 	})
 }
 
 // change calls do with a row that is in force.
-func (d *timedRows[T]) change(ctx context.Context, id string, now time.Time, evidence []byte, do func(*tx, *T) error) error {
-	return d.s.updateOrRefuse(ctx, "change "+d.name, func(t *tx) error {
+func (d *timedRows[T]) change(ctx context.Context, id string, now time.Time, evidence []byte, do func(*Tx, *T) error) error {
+	return d.s.updateOrRefuse(ctx, "change "+d.name, func(t *Tx) error {
 		row, found, err := queryOne(ctx, t, d.scan, `SELECT `+d.columns+` FROM `+d.name+`s WHERE id = ?`, id)
 		if err == nil && !found {
 			err = refusal{hold.ErrNotFound}
@@ -84,13 +84,13 @@ func (d *timedRows[T]) change(ctx context.Context, id string, now time.Time, evi
 		if err != nil {
 			return err
 		}
-		return errors.Join(t.pend(ctx, evidence), d.notify(ctx, t))
+		return errors.Join(t.AddRecords(ctx, evidence), d.notify(ctx, t))
 	})
 }
 
 func (d *timedRows[T]) End(ctx context.Context, id, by string, now time.Time, evidence []byte) error {
-	return d.change(ctx, id, now, evidence, func(t *tx, _ *T) error {
-		return t.exec(ctx, `UPDATE `+d.name+`s SET `+d.ended+` = ?, `+d.ender+` = ? WHERE id = ?`, stamp(now), by, id)
+	return d.change(ctx, id, now, evidence, func(t *Tx, _ *T) error {
+		return t.Execute(ctx, `UPDATE `+d.name+`s SET `+d.ended+` = ?, `+d.ender+` = ? WHERE id = ?`, Stamp(now), by, id)
 	})
 }
 
@@ -98,14 +98,14 @@ func (d *timedRows[T]) List(ctx context.Context, now time.Time, all bool) ([]T, 
 	out := []T{}
 	where, args := "", []any(nil)
 	if !all {
-		where, args = ` WHERE `+d.inForce, []any{stamp(now)}
+		where, args = ` WHERE `+d.inForce, []any{Stamp(now)}
 	}
-	err := d.s.query(ctx, func(r *sql.Rows) error {
+	err := d.s.EachRow(ctx, func(r *sql.Rows) error {
 		row, err := d.scan(r)
 		out = append(out, row)
 		return err
 	}, `SELECT `+d.columns+` FROM `+d.name+`s`+where+` ORDER BY since DESC, id LIMIT 10000`, args...)
-	return out, d.s.fail(ctx, "list "+d.name+"s", err)
+	return out, d.s.Fail(ctx, "list "+d.name+"s", err)
 }
 
 func (d *timedRows[T]) Get(ctx context.Context, id string) (T, error) {
@@ -113,12 +113,12 @@ func (d *timedRows[T]) Get(ctx context.Context, id string) (T, error) {
 	if err == nil && !found {
 		return row, hold.ErrNotFound
 	}
-	return row, d.s.fail(ctx, "get "+d.name, err)
+	return row, d.s.Fail(ctx, "get "+d.name, err)
 }
 
 func (d *timedRows[T]) Sweep(ctx context.Context, old time.Time) error {
-	return d.s.update(ctx, "sweep "+d.name+"s", func(t *tx) error {
-		return t.exec(ctx, `DELETE FROM `+d.name+`s WHERE until <> '' AND until < ? OR until = '' AND since < ? OR `+d.ended+` <> '' AND `+d.ended+` < ?`, stamp(old), stamp(old), stamp(old))
+	return d.s.Update(ctx, "sweep "+d.name+"s", func(t *Tx) error {
+		return t.Execute(ctx, `DELETE FROM `+d.name+`s WHERE until <> '' AND until < ? OR until = '' AND since < ? OR `+d.ended+` <> '' AND `+d.ended+` < ?`, Stamp(old), Stamp(old), Stamp(old))
 	})
 }
 
@@ -126,9 +126,9 @@ func (d *timedRows[T]) Sweep(ctx context.Context, old time.Time) error {
 type refusal struct{ error }
 
 // updateOrRefuse is update with an f that may refuse.
-func (s *Store) updateOrRefuse(ctx context.Context, what string, f func(*tx) error) error {
+func (s *Store) updateOrRefuse(ctx context.Context, what string, f func(*Tx) error) error {
 	var refused error
-	err := s.update(ctx, what, func(t *tx) error {
+	err := s.Update(ctx, what, func(t *Tx) error {
 		err := f(t)
 		if r, ok := errors.AsType[refusal](err); ok {
 			refused = r.error
@@ -143,12 +143,12 @@ func (s *Store) updateOrRefuse(ctx context.Context, what string, f func(*tx) err
 
 // A querier is a Store, or a transaction.
 type querier interface {
-	query(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error
+	EachRow(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error
 }
 
 // queryOne reads a row, if it exists.
 func queryOne[T any](ctx context.Context, q querier, scan func(*sql.Rows) (T, error), query string, args ...any) (row T, found bool, err error) {
-	err = q.query(ctx, func(r *sql.Rows) (err error) {
+	err = q.EachRow(ctx, func(r *sql.Rows) (err error) {
 		row, err = scan(r)
 		found = true
 		return err
@@ -166,7 +166,7 @@ func (s stampIn) Scan(column any) error {
 	var text sql.NullString
 	err := text.Scan(column)
 	if err == nil {
-		*s.Time, err = parseStamp(text.String)
+		*s.Time, err = ParseStamp(text.String)
 	}
 	return err
 }

@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/platform/privacy"
 )
 
 // ErrPostgres is that of Backup for a Postgres store, which has tools of its own.
@@ -35,7 +35,7 @@ func IsPostgres(where string) bool {
 }
 
 // Inspect reads the schema's version of the store at where and changes nothing. The
-// error is one of package ground, or fs.ErrNotExist for a file that is not there.
+// error is one of this package, or fs.ErrNotExist for a file that is not there.
 func Inspect(ctx context.Context, where string) (Schema, error) {
 	dir, open := "sqlite", openReadOnly
 	if IsPostgres(where) {
@@ -82,7 +82,7 @@ func inspectError(err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("store: inspect: %w", fs.ErrNotExist)
 	}
-	return &failure{what: "inspect", sentinel: ground.ErrUnavailable, cause: err}
+	return &failure{what: "inspect", sentinel: ErrUnavailable, cause: err}
 }
 
 // SchemaVersion returns the schema's version in a store that this release has opened. It is the
@@ -135,7 +135,7 @@ func Backup(ctx context.Context, where, into string) (err error) {
 	}
 	defer db.Close()
 	part := into + ".partial"
-	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := privacy.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return fmt.Errorf("store: back up: %w", err)
 	}
@@ -144,7 +144,7 @@ func Backup(ctx context.Context, where, into string) (err error) {
 		os.Remove(part) // gone already where all went well
 	}()
 	if _, err := db.ExecContext(ctx, `VACUUM INTO ?`, part); err != nil {
-		return &failure{what: "back up", sentinel: ground.ErrUnavailable, cause: err}
+		return &failure{what: "back up", sentinel: ErrUnavailable, cause: err}
 	}
 	if err := f.Sync(); err != nil {
 		return fmt.Errorf("store: back up: %w", err)

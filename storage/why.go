@@ -14,8 +14,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
-
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
 )
 
 // why says in constant words what an engine complains of, "" if that is not among what
@@ -63,9 +61,9 @@ func Reason(err error) string {
 	}
 	text := why(f.cause)
 	switch {
-	case text == whyLocked, errors.Is(f.sentinel, ground.ErrBusy):
+	case text == whyLocked, errors.Is(f.sentinel, ErrBusy):
 		return "locked"
-	case text == whyFull, errors.Is(f.sentinel, ground.ErrFull):
+	case text == whyFull, errors.Is(f.sentinel, ErrFull):
 		return "full"
 	case text == whyNoTable:
 		return "missing-table"

@@ -21,8 +21,8 @@ func newWriter(key *sequence.ChainKey) *writer {
 	return w
 }
 
-// pend stores records for the ledger with whatever else the transaction does.
-func (t *tx) pend(ctx context.Context, records ...[]byte) error {
+// AddRecords stores records for the ledger with whatever else the transaction does.
+func (t *Tx) AddRecords(ctx context.Context, records ...[]byte) error {
 	var args []any
 	for _, r := range records {
 		if r == nil {
@@ -38,23 +38,23 @@ func (t *tx) pend(ctx context.Context, records ...[]byte) error {
 			t.began = *t.last
 		}
 		*t.last = t.writer.key.Next(*t.last, r)
-		args = append(args, r, t.last.Writer, t.last.Seq, blob(t.last.Prev), t.last.MAC)
+		args = append(args, r, t.last.Writer, t.last.Seq, Blob(t.last.Prev), t.last.MAC)
 	}
-	return t.insert(ctx, "ledger_pending (record, writer, wseq, prev, mac)", 5, "", args)
+	return t.InsertRows(ctx, "ledger_pending (record, writer, wseq, prev, mac)", 5, "", args)
 }
 
 // closeChain notes the last link, before the transaction is committed.
-func (t *tx) closeChain(ctx context.Context) error {
+func (t *Tx) closeChain(ctx context.Context) error {
 	if t.last == nil {
 		return nil
 	}
-	return t.exec(ctx, `INSERT INTO ledger_writers (writer, wseq, tag) VALUES (?, ?, ?) ON CONFLICT (writer)
+	return t.Execute(ctx, `INSERT INTO ledger_writers (writer, wseq, tag) VALUES (?, ?, ?) ON CONFLICT (writer)
 		DO UPDATE SET wseq = excluded.wseq, tag = excluded.tag`, t.last.Writer, t.last.Seq, t.writer.key.Tag(*t.last))
 }
 
 // release lets the next transaction have the writer. After a commit that failed it is not
 // known whether the links are stored: then the chain ends, and another one begins.
-func (t *tx) release(err error, committed bool) {
+func (t *Tx) release(err error, committed bool) {
 	switch {
 	case t.last == nil:
 	case !committed:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -48,7 +49,7 @@ func TestFind(t *testing.T) {
 		}
 		return nil
 	}))
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	must(t, err)
 	db := install.Database(u.where)
 	if x, err := look(dir, db, unknown); x != nil || err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -322,7 +323,7 @@ func (b *caseBuilder) prove(ctx context.Context, l *storage.Ledger) error {
 
 // Case collects a case from a database, once the records that wait are part of its log.
 func (o CaseOptions) Case(d install.Database, id ledger.ID) (c *Case, err error) {
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return nil, err
 	}

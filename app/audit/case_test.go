@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/capture"
 	"github.com/pellucid-mcp/pellucid/platform/programtest"
 	"github.com/pellucid-mcp/pellucid/platform/state"
@@ -47,7 +48,7 @@ const caseBody = `{"content":[{"type":"text","text":"third-party \u202e text"}]}
 func newCaseStore(t *testing.T, states ...string) *caseStore {
 	t.Helper()
 	t.Setenv("PELLUCID_STATE", t.TempDir())
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	must(t, err)
 	c := &caseStore{t: t, db: install.Database(filepath.Join(t.TempDir(), "p.db")), ids: map[string]ledger.ID{}, file: filepath.Join(t.TempDir(), "case.json")}
 	u := &usedLog{t: t, where: string(c.db)}
@@ -177,7 +178,7 @@ func TestCase(t *testing.T) {
 		}
 	}
 	// A reviewer who is forgotten: the item is not destroyed with the name, and the case does not say so.
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	must(t, err)
 	for _, name := range []string{"ann", "lab-sealed", "lab-held"} {
 		if _, err := forgetOf(t, dir, c, name); err != nil {
@@ -429,7 +430,7 @@ func TestCaseWitnessed(t *testing.T) {
 		must(t, err)
 		return l.SaveCosigned(ctx, cosigned, time.Now().Add(-time.Hour))
 	}))
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	must(t, err)
 	(&usedLog{t: t, where: string(c.db)}).process(dir, true, func(kept *install.Records, s *storage.Store) {
 		must(t, kept.Require(&ledger.Event{Kind: ledger.Message, Server: "later", Verdict: "passed"}))

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
@@ -58,7 +58,7 @@ func (b *caseBuilder) sign(ctx context.Context, l *storage.Ledger, dir *state.Di
 	if err != nil {
 		return fmt.Errorf("ledger: case: %w", err)
 	}
-	ring, err := install.Keyring(dir, b.o.Key)
+	ring, err := local.Keyring(dir, b.o.Key)
 	if err != nil {
 		return err
 	}

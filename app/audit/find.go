@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -25,7 +26,7 @@ func Find(ctx context.Context, l *storage.Ledger, dir *state.Dir, id ledger.ID) 
 	if e, err = l.Get(ctx, id); !errors.Is(err, ledger.ErrNotFound) {
 		return e, err
 	}
-	seq, err := install.Carrier(l, dir, nil)
+	seq, err := local.Carrier(l, dir, nil)
 	if err != nil {
 		return e, err
 	}

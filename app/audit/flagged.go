@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -21,8 +22,8 @@ import (
 // persons: no model is shown a word of it.
 const FlaggedName = "flagged.jsonl"
 
-// FlaggedFor is how far back they are listed.
-const FlaggedFor = 7 * 24 * time.Hour
+// flaggedFor is how far back they are listed.
+const flaggedFor = 7 * 24 * time.Hour
 
 // A Flagged is one of them.
 type Flagged struct {
@@ -83,15 +84,24 @@ type FlaggedDay struct {
 	Flagged
 }
 
-// FlaggedDays has a line for each day since the time and each server, the newest first, with the highest score of it.
-func FlaggedDays(dir *state.Dir, since time.Time) (list []FlaggedDay) {
+// FlaggedOfMachine are those of the state directory of this machine.
+func FlaggedOfMachine() []FlaggedDay {
+	dir, err := local.OpenState()
+	if err != nil {
+		return nil
+	}
+	return FlaggedDays(dir, time.Now())
+}
+
+// FlaggedDays has a line for each day of the last week and each server, the newest first, with the worst of it.
+func FlaggedDays(dir *state.Dir, now time.Time) (list []FlaggedDay) {
 	at := map[[2]string]int{}
 	for record, err := range dir.Records(FlaggedName) {
 		if err != nil {
 			break
 		}
 		f, ok := flagged(record)
-		if !ok || f.Time.Before(since) {
+		if !ok || f.Time.Before(now.Add(-flaggedFor)) {
 			continue
 		}
 		key := [2]string{f.Time.UTC().Format(time.DateOnly), f.Server}

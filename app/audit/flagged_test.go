@@ -40,7 +40,7 @@ func TestFlagged(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, d := range FlaggedDays(dir, now.Add(-FlaggedFor)) {
+	for _, d := range FlaggedDays(dir, now) {
 		got = append(got, strings.Join([]string{d.Day[:0], d.Server, strings.Repeat("|", d.N), d.Sentence}, " "))
 	}
 	want := []string{` mail || "Ignore \u202e\x1b[31mall \"rules\"." + "`, ` web | "Do."`, ` mail | "Old."`}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
@@ -55,7 +56,7 @@ func (b *syncBuffer) String() string {
 // add adds n records to the log, and returns all lines that an export has then.
 func (u *usedLog) add(n int) (lines string) {
 	u.t.Helper()
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	must(u.t, err)
 	u.process(dir, true, func(kept *install.Records, _ *storage.Store) {
 		for range n {
@@ -113,7 +114,7 @@ func holds(file, content string) func() bool {
 func TestFollowFile(t *testing.T) {
 	bothEngines(t, func(t *testing.T, u *usedLog) {
 		want := u.add(1)
-		dir, err := install.Open()
+		dir, err := local.OpenState()
 		must(t, err)
 		file := filepath.Join(t.TempDir(), "records.jsonl")
 		stored := dir.File((&Follow{File: file}).positionName())
@@ -159,7 +160,7 @@ func TestFollowFile(t *testing.T) {
 func TestFollowRefuses(t *testing.T) {
 	u := newUsedLog(t, filepath.Join(t.TempDir(), "p.db"))
 	want := u.add(1)
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	must(t, err)
 	file := filepath.Join(t.TempDir(), "records.jsonl")
 	name := (&Follow{File: file}).positionName()
@@ -288,7 +289,7 @@ func TestWithoutLinks(t *testing.T) {
 func TestFollowAlone(t *testing.T) {
 	u := newUsedLog(t, filepath.Join(t.TempDir(), "p.db"))
 	want := u.add(1)
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	must(t, err)
 	held, err := dir.Lock("export.json.lock")
 	must(t, err)

@@ -5,6 +5,7 @@ package audit
 import (
 	"bytes"
 	"encoding/json"
+	"iter"
 	"maps"
 	"time"
 
@@ -80,19 +81,27 @@ func (r *JournalRow) believed() *JournalRow {
 // maxScores bounds the classifiers of one decision.
 const maxScores = 64
 
-// Journaled finds the decision of that id in the journal of this state directory, with the
-// files that were put aside; nil if it has none.
+// Journal yields the decisions that the journal of a state directory has, with the files that were put aside: those whose
+// lines contain the text.
+func Journal(dir *state.Dir, text string) iter.Seq2[JournalRow, error] {
+	return func(yield func(JournalRow, error) bool) {
+		for record, err := range dir.Records("decisions.jsonl") {
+			var r JournalRow
+			if err == nil && (!bytes.Contains(record, []byte(text)) || json.Unmarshal(record, &r) != nil) {
+				continue
+			}
+			if !yield(*r.believed(), err) {
+				return
+			}
+		}
+	}
+}
+
+// Journaled finds the decision of that id in the journal of this state directory; nil if it has none.
 func Journaled(dir *state.Dir, id ledger.ID) (*JournalRow, error) {
-	for record, err := range dir.Records("decisions.jsonl") {
-		if err != nil {
-			return nil, err
-		}
-		if !bytes.Contains(record, []byte(id.String())) {
-			continue
-		}
-		var r JournalRow
-		if json.Unmarshal(record, &r) == nil && r.ID == id.String() {
-			return r.believed(), nil
+	for r, err := range Journal(dir, id.String()) {
+		if err != nil || r.ID == id.String() {
+			return &r, err
 		}
 	}
 	return nil, nil

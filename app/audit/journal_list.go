@@ -3,24 +3,24 @@
 package audit
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// asRow is the decision as an index would have it.
-func (r *JournalRow) asRow() index.Row {
+// AsRow returns the decision as an index would have it.
+func (r *JournalRow) AsRow() index.Row {
 	row := index.Row{Time: r.Time, Kind: ledger.Message, Server: r.Server, Tool: r.Tool, Verdict: r.Verdict}
 	row.ID, _ = ledger.ParseID(r.ID)
 	codes := maps.Clone(r.Withheld)
@@ -34,30 +34,28 @@ func (r *JournalRow) asRow() index.Row {
 	return row
 }
 
-// journaled are the decisions of the journal that the filter selects, the newest first, as many as are
-// wanted. there is false where the journal has no decision at all.
-func (q *Query) journaled(dir *state.Dir) (list []JournalRow, there bool, err error) {
-	newest := func(a, b JournalRow) int { return -cmp.Compare(a.Time.UnixNano(), b.Time.UnixNano()) }
-	for record, err := range dir.Records("decisions.jsonl") {
+// JournalOfMachine yields the decisions of Journal, of the state directory of this machine, as an index would have them.
+func JournalOfMachine(text string) iter.Seq2[index.Row, error] {
+	return func(yield func(index.Row, error) bool) {
+		dir, err := local.OpenState()
 		if err != nil {
-			return nil, false, err
+			yield(index.Row{}, err)
+			return
 		}
-		var r JournalRow
-		if json.Unmarshal(record, &r) != nil {
-			continue
-		}
-		there = true
-		row := r.believed().asRow()
-		if !q.Filter.Match(&row) {
-			continue
-		}
-		if list = append(list, r); len(list) >= 2*q.limit() {
-			slices.SortStableFunc(list, newest)
-			list = list[:q.limit()]
+		for r, err := range Journal(dir, text) {
+			if !yield(r.AsRow(), err) {
+				return
+			}
 		}
 	}
-	slices.SortStableFunc(list, newest)
-	return list[:min(len(list), q.limit())], there, nil
+}
+
+// HasJournal reports whether the journal of a state directory has a decision.
+func HasJournal(dir *state.Dir) (bool, error) {
+	for _, err := range Journal(dir, "") {
+		return err == nil, err
+	}
+	return false, nil
 }
 
 // writeJournal prints decisions of the journal for a person.
@@ -73,7 +71,7 @@ func writeJournal(out io.Writer, list []JournalRow) error {
 		if _, err := ledger.ParseID(id); err != nil {
 			id = "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Time.UTC().Format(time.RFC3339), r.Kind, source(r.Server, r.Tool), r.Verdict, codesCell(r.asRow().Codes), id)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Time.UTC().Format(time.RFC3339), r.Kind, source(r.Server, r.Tool), r.Verdict, codesCell(r.AsRow().Codes), id)
 	}
 	return w.Flush()
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -72,7 +73,7 @@ func Rotate(ctx context.Context, l *storage.Ledger, dir *state.Dir, keys func() 
 	if err != nil {
 		return nil, err
 	}
-	ring, err := install.Keyring(dir, nil)
+	ring, err := local.Keyring(dir, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func Rotate(ctx context.Context, l *storage.Ledger, dir *state.Dir, keys func() 
 			return nil, err
 		}
 	}
-	seq, err := install.Carrier(l, dir, old)
+	seq, err := local.Carrier(l, dir, old)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
 	"github.com/pellucid-mcp/pellucid/record/hold"
@@ -53,7 +54,7 @@ func verifyLive(t *testing.T, u *usedLog) {
 
 // keepWriting plays a process that records until ctx ends.
 func (u *usedLog) keepWriting(ctx context.Context, n int) {
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		u.t.Error(err)
 		return
@@ -80,7 +81,7 @@ func (u *usedLog) keepWriting(ctx context.Context, n int) {
 // ended before it wrote a record.
 func TestVerifyBegun(t *testing.T) {
 	t.Setenv("PELLUCID_STATE", t.TempDir())
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	must(t, err)
 	s, err := install.Database(filepath.Join(t.TempDir(), "p.db")).Open(t.Context(), dir, true)
 	must(t, err)

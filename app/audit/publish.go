@@ -13,6 +13,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -79,7 +80,7 @@ func Cosign(ctx context.Context, l *storage.Ledger, dir *state.Dir, p *witness.P
 	r := &Cosigned{Result: s.Collect(ctx, msg)}
 	r.Failed = slices.Sorted(maps.Keys(r.Errors))
 	if r.Ahead > 0 {
-		seq, err := install.Carrier(l, dir, nil)
+		seq, err := local.Carrier(l, dir, nil)
 		if err == nil {
 			err = seq.Object(ctx, sequence.Stop{Reason: sequence.SeenByWitness, Size: r.Ahead})
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/index"
@@ -175,7 +176,7 @@ func (q *Query) elsewhere(d install.Database, out io.Writer, cause error) error 
 	if err != nil {
 		return err
 	}
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return err
 	}
@@ -194,18 +195,21 @@ func (q *Query) elsewhere(d install.Database, out io.Writer, cause error) error 
 // journal lists the decisions of the journal that the filter selects, the newest first. cause is why there
 // is no log; it stands where there is no journal either.
 func (q *Query) journal(out io.Writer, cause error) (int, error) {
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return 0, err
 	}
-	list, there, err := q.journaled(dir)
-	switch {
+	switch there, err := HasJournal(dir); {
 	case err != nil:
 		return 0, err
 	case !there:
 		return 0, cause
 	case q.Filter.Principal != ledger.Digest{} || q.Filter.By != ledger.Digest{} || q.Filter.Digest != ledger.Digest{} || q.Before != nil:
 		return 0, exit.With(exit.Usage, errors.New("ledger: there is no ledger, and the journal has no principals, digests and indices"))
+	}
+	list, err := index.Newest(Journal(dir, ""), &q.Filter, q.limit(), (*JournalRow).AsRow)
+	if err != nil {
+		return 0, err
 	}
 	q.say("There is no ledger. These are decisions of the journal of this machine, which is not signed.\n")
 	w := bufio.NewWriter(out)

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
@@ -16,7 +16,7 @@ const maxGuardStatement = 64 << 20
 // GuardStatement reads what the guard has written about a decision on this machine; nil where there is
 // nothing.
 func GuardStatement(id ledger.ID) ([]byte, error) {
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return nil, err
 	}

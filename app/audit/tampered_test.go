@@ -11,12 +11,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
@@ -40,7 +42,7 @@ type usedLog struct {
 func newUsedLog(t *testing.T, where string) *usedLog {
 	t.Helper()
 	t.Setenv("PELLUCID_STATE", t.TempDir())
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,6 +318,12 @@ func tamperAll(t *testing.T, u *usedLog) {
 	for _, table := range []string{"ledger_pending", "ledger_writers", "ledger_chain", "ledger_entries", "ledger_leaves", "ledger_tiles", "ledger_head"} {
 		u.tampered("all of "+table, "DELETE FROM "+table, table)
 	}
+	for i, code := range u.texts("SELECT DISTINCT codes FROM decisions WHERE codes <> '' ORDER BY 1") {
+		name, _, _ := strings.Cut(code, " ")
+		value := strconv.FormatInt(index.CodeValue(finding.Code(name)), 10)
+		u.tampered("records with "+name+" are not found", "DELETE FROM decision_keys WHERE key = "+value, "decision_keys")
+		u.tampered("records with "+name+" are found by another code", "UPDATE decision_keys SET key = "+strconv.Itoa(i)+" WHERE key = "+value, "decision_keys")
+	}
 	// Rows that belong to no record.
 	u.tampered("a leaf behind the log", "INSERT INTO ledger_leaves SELECT idx + 100000, envelope FROM ledger_leaves WHERE idx = 1", "ledger_leaves")
 	u.tampered("a row behind the log", "INSERT INTO ledger_entries SELECT idx + 100000, ?, at, server, kind, opening FROM ledger_entries WHERE idx = 1", "ledger_entries", []byte("0123456789abcdef"))
@@ -353,7 +361,7 @@ func typeOf(u *usedLog, column string) string {
 func TestVerifyRemembers(t *testing.T) {
 	where := filepath.Join(t.TempDir(), "p.db")
 	u := newUsedLog(t, where)
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	must(t, err)
 	u.db.Close()
 	if code, out := u.verify(); code != 0 || !strings.Contains(out, "no earlier checkpoint is remembered") {
@@ -393,7 +401,7 @@ func TestVerifyRemembers(t *testing.T) {
 // leaves it out and says so in the log, and the gap stays visible.
 func TestAlteredIsNotSigned(t *testing.T) {
 	u := newUsedLog(t, filepath.Join(t.TempDir(), "p.db"))
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	must(t, err)
 	must(t, u.exec("UPDATE ledger_pending SET record = (SELECT record FROM ledger_pending WHERE wseq = 3 ORDER BY seq LIMIT 1) WHERE seq = (SELECT min(seq) FROM ledger_pending WHERE wseq = 2)"))
 	u.process(dir, true, func(*install.Records, *storage.Store) {})

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -38,6 +39,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/signin"
 	"github.com/pellucid-mcp/pellucid/record/captures"
 	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
@@ -86,8 +88,9 @@ type Options struct {
 	// Flagged has the texts that classifiers have flagged, by day and server; nil: not known.
 	Flagged func() []audit.FlaggedDay
 
-	// Journal returns when a wrap without a ledger last wrote a decision into the journal of this machine; zero: never.
-	Journal func() (time.Time, error) // nil: not known
+	// Journal yields the decisions of this machine that are in no log, as each wrap without evidence writes them: those
+	// whose lines contain the text.
+	Journal func(text string) iter.Seq2[index.Row, error]
 
 	// Record makes a record of what a person did; nil: none is made. It must not block for long.
 	Record func(context.Context, Act)

@@ -451,7 +451,7 @@ func TestStrictCookie(t *testing.T) {
 }
 
 // TestAttempts: those who try many links are told to wait. A link that is valid signs in meanwhile; records are bounded, and
-// the log repeats such lines once a minute (app.NewLog).
+// the log repeats such lines once a minute (logs.New).
 func TestAttempts(t *testing.T) {
 	t.Parallel()
 	l := newLoginTest(t)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
+	"github.com/pellucid-mcp/pellucid/record/index"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
 // waits makes a console know what waits: of each hostile name, and of mail.
@@ -48,13 +50,14 @@ func TestOverviewUnknown(t *testing.T) {
 	if _, body := g.get("overview"); strings.Count(body, `<p class="big">`+"\u2013") != 2 || !strings.Contains(body, "No ledger is kept here") {
 		t.Error("a console that knows nothing shows numbers")
 	}
-	last := time.Now().Add(-2 * time.Hour) // of the journal
-	g = newTest(t, waits, func(_ *testConsole, o *Options) { o.Journal = func() (time.Time, error) { return last, nil } })
-	if _, body := g.get("overview"); !strings.Contains(body, "keeps no ledger") {
+	rows := []index.Row{{ID: ledger.ID{1}, Time: time.Now(), Kind: ledger.Message, Server: "mail", Verdict: "changed"}}
+	journal := func(_ *testConsole, o *Options) { o.Journal = journalOf(&rows) }
+	g = newTest(t, waits, journal)
+	if _, body := g.get("overview"); !strings.Contains(body, `href="/console/journal"`) {
 		t.Error("decisions of the journal are not said")
 	}
-	last = time.Time{}
-	if _, body := g.get("overview"); strings.Contains(body, "keeps no ledger") {
+	rows = nil
+	if _, body := g.get("overview"); strings.Contains(body, `href="/console/journal"`) {
 		t.Error("a journal that does not exist is said to have decisions")
 	}
 	g = newTest(t, waits)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/console/marked"
+	"github.com/pellucid-mcp/pellucid/boundary/pinview"
 	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -22,7 +23,7 @@ type overviewView struct {
 	Now     Own
 	Waits   []waitView
 	HasLog  bool
-	Journal bool // decisions stand in the journal of this machine, which no list of the console has
+	Journal Path // of this machine, where it has decisions
 	Log     []factView
 }
 
@@ -41,12 +42,14 @@ func (c *Console) overview(q *request) answer {
 	if err := v.waiting(c, q); err != nil {
 		return failed(err)
 	}
-	if c.opt.Journal != nil && q.who.AllServers {
-		last, err := c.opt.Journal()
-		if err != nil {
-			return failed(err)
+	if c.readsJournal(q.who) {
+		for _, err := range c.opt.Journal("") {
+			if err != nil {
+				return failed(err)
+			}
+			v.Journal = pathTo(journalPath)
+			break
 		}
-		v.Journal = !last.IsZero()
 	}
 	if c.opt.Ledger != nil {
 		if err := v.log(q.Context(), c.opt.Ledger, q.now); err != nil {
@@ -86,6 +89,29 @@ func (v *overviewView) waiting(c *Console, q *request) error {
 		}
 		v.Waits = append(v.Waits, out)
 	}
+	return v.waitingItems(c, q)
+}
+
+// waitingItems counts the tools and other items of servers that clients do not see until a person decides.
+func (v *overviewView) waitingItems(c *Console, q *request) error {
+	if len(c.opt.Pins) == 0 {
+		return nil
+	}
+	pins, err := c.pinsSeen(q)
+	if err != nil {
+		return err
+	}
+	items, servers := 0, 0
+	for i := range pins {
+		if n := pinview.NewRow("", &pins[i]).Pending; n > 0 {
+			items, servers = items+n, servers+1
+		}
+	}
+	out := waitView{N: count(int64(items)), Word: "tools and other items not approved", Note: "No item of a server waits.", To: pathTo("servers")}
+	if servers > 0 {
+		out.Note = "of " + counted(int64(servers), "server")
+	}
+	v.Waits = append(v.Waits, out)
 	return nil
 }
 

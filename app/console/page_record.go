@@ -3,7 +3,6 @@
 package console
 
 import (
-	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"strconv"
 
 	"github.com/pellucid-mcp/pellucid/app/console/marked"
-	"github.com/pellucid-mcp/pellucid/app/explain"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -99,6 +97,11 @@ func (c *Console) entry(q *request) (e sequence.Entry, st *ledger.Statement, not
 		return e, nil, notFound()
 	}
 	e, err = c.opt.Ledger.Get(q.Context(), id)
+	if errors.Is(err, ledger.ErrNotFound) && c.readsJournal(q.who) {
+		if _, found, _ := c.findInJournal(id); found {
+			return e, nil, seeOther(pathTo(journalPath + "/" + id.String()))
+		}
+	}
 	switch {
 	case errors.Is(err, ledger.ErrNotFound):
 		return e, nil, state{status: http.StatusNotFound, title: "Not found", says: "No record of the log has this id.",
@@ -146,7 +149,7 @@ func (c *Console) record1(q *request) answer {
 	if v.Item, err = c.itemOf(q, st); err != nil {
 		return failed(err)
 	}
-	v.explain(q, c.opt.Explain, st.ID.String())
+	v.Explained = c.explained(q, st.ID.String())
 	return page("Record", v)
 }
 
@@ -166,14 +169,14 @@ func (c *Console) itemOf(q *request, st *ledger.Statement) (Path, error) {
 	return pathTo("review/" + segment(items[0].ID)), nil
 }
 
-// explain adds the explanation. A page without it still has the record.
-func (v *recordView) explain(q *request, of func(context.Context, string) (*explain.Explanation, error), id string) {
-	if of == nil {
-		return
+// explained returns the explanation of a decision, or nil: the page of the decision does without it.
+func (c *Console) explained(q *request, id string) *explainedView {
+	if c.opt.Explain == nil {
+		return nil
 	}
-	x, err := of(q.Context(), id)
+	x, err := c.opt.Explain(q.Context(), id)
 	if err != nil || !q.who.Sees(x.Server) {
-		return
+		return nil
 	}
 	out := &explainedView{Happened: sentences(x.Happened), Delivered: sentences(x.Delivered), Notes: sentences(x.Notes)}
 	for _, w := range x.Why {
@@ -187,7 +190,7 @@ func (v *recordView) explain(q *request, of func(context.Context, string) (*expl
 			out.Do = append(out.Do, doView{marked.Of(d.Text), marked.Spelled(d.Command)})
 		}
 	}
-	v.Explained = out
+	return out
 }
 
 func sentences(list []string) (out []marked.Text) {

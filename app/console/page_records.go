@@ -51,6 +51,7 @@ type recordsView struct {
 	Next    Path
 	Partial bool
 	Same    marked.Plain
+	Journal Path // of this machine, for those who may see it
 }
 
 func (recordsView) template() string { return "records" }
@@ -89,12 +90,18 @@ func recordsPath(f index.Filter) Path { return pathTo(findPath, "q", f.String())
 func recordPath(id ledger.ID) Path { return pathTo(findPath + "/" + id.String()) }
 
 func (c *Console) records(q *request) answer {
+	if c.opt.Ledger == nil && c.readsJournal(q.who) {
+		return seeOther(pathTo(journalPath))
+	}
 	if c.opt.Ledger == nil {
 		return missing("Records", "No ledger is kept here.", "Decisions are records where evidence is on: evidence: {mode: best-effort} in the configuration, or --evidence of wrap.", "pellucid wrap --evidence best-effort")
 	}
 	form := q.URL.Query()
 	text := form.Get("q")
 	v := recordsView{Query: marked.Spelled(text)}
+	if c.readsJournal(q.who) {
+		v.Journal = pathTo(journalPath)
+	}
 	f, err := index.Parse(text, q.now)
 	if err != nil {
 		v.Wrong, v.Bad = marked.Of(err.Error()), true

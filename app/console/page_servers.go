@@ -102,30 +102,38 @@ func (p Person) decidesPin(pin *surface.Pin) bool {
 	return !slices.ContainsFunc(pin.Names, func(name string) bool { return !p.Decides(name) })
 }
 
-// servers lists what is pinned.
-func (c *Console) servers(q *request) answer {
-	if len(c.opt.Pins) == 0 {
-		return missing("Servers", "Nothing is pinned here.", "A server is pinned when a client first uses it through the program.", "")
-	}
-	v := serversView{Health: c.healthRows(q)}
-	var pins []surface.Pin
+// pinsSeen returns the pins that the person may see.
+func (c *Console) pinsSeen(q *request) (pins []surface.Pin, err error) {
 	for _, place := range c.opt.Pins {
 		names, err := place.List(q.Context())
 		if err != nil {
-			return failed(err)
+			return nil, err
 		}
 		for _, name := range names {
 			pin, err := place.Get(q.Context(), name)
 			if errors.Is(err, surface.ErrNotPinned) {
 				continue // dropped meanwhile
 			} else if err != nil {
-				return failed(err)
+				return nil, err
 			}
 			if q.who.seesPin(&pin) {
 				pin.Names = q.who.seen(pin.Names)
 				pins = append(pins, pin)
 			}
 		}
+	}
+	return pins, nil
+}
+
+// servers lists what is pinned.
+func (c *Console) servers(q *request) answer {
+	if len(c.opt.Pins) == 0 {
+		return missing("Servers", "Nothing is pinned here.", "A server is pinned when a client first uses it through the program.", "")
+	}
+	v := serversView{Health: c.healthRows(q)}
+	pins, err := c.pinsSeen(q)
+	if err != nil {
+		return failed(err)
 	}
 	slices.SortStableFunc(pins, func(a, b surface.Pin) int { return cmp.Compare(a.Name(), b.Name()) })
 	for i := range pins {

@@ -30,7 +30,7 @@ type testPage struct {
 
 // testPages has each page and state of the console.
 func testPages() []testPage {
-	return slices.Concat(overviewPages(), recordPages(), serverPages(), guardPages(), []testPage{
+	return slices.Concat(overviewPages(), recordPages(), journalPages(), serverPages(), guardPages(), []testPage{
 		{name: "sign-in", path: "login", public: true, change: everyWayIn},
 		{name: "link", path: "link?t=" + strings.Repeat("A", 43), public: true, change: everyWayIn, fill: func(t testing.TB, g *testConsole) {
 			if err := g.store.PutSignInLink(t.Context(), sha256.Sum256(make([]byte, 32)), "ana", time.Now().Add(time.Hour)); err != nil {

@@ -122,7 +122,7 @@ func (r *rolesTest) rows() map[string][]roleRow {
 		"GET login": public, "GET link": public, "POST link": public, "POST login/token": public, "GET login/openid": public, "GET login/return": public,
 		"POST logout": public, // the session of the person
 		"GET ":        {{path: ""}}, "GET overview": {{path: "overview"}}, "GET xray": {{path: "xray"}}, "POST xray": {{path: "xray", form: url.Values{"text": {"x"}}}},
-		"GET policy": {{path: "policy"}}, "GET servers": {{path: "servers"}}, "GET guard": {{path: "guard"}},
+		"GET policy": {{path: "policy"}}, "GET servers": {{path: "servers"}}, "GET guard": {{path: "guard"}}, "GET journal": {{path: "journal"}}, "GET journal/{id}": {{path: "journal/" + r.record}},
 		"GET records":                  {{path: "records"}, {path: "records?q=server:hr", needs: Viewer}},
 		"GET records/{id}":             {{path: "records/" + r.record, needs: Viewer}, {path: "records/" + r.record, shows: r.plain}},
 		"GET records/{id}/case":        {{path: "records/" + r.record + "/case", needs: Reviewer}, {path: "records/" + r.record + "/case", shows: "the case of " + r.record}},

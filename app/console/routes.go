@@ -34,6 +34,7 @@ func routes() []route {
 		xrayRoutes,
 		recordsRoutes,
 		recordRoutes,
+		journalRoutes,
 		policyRoutes,
 		serverRoutes,
 		guardRoutes,

@@ -66,6 +66,7 @@ func Examine(ctx context.Context, o Options) (r *Report, refused bool) {
 	cfg, refused := x.config()
 	x.lookAtStores(ctx, dir, cfg)
 	x.logs(ctx, dir, cfg)
+	x.pins(dir)
 	x.models(cfg)
 	x.classifiers(cfg)
 	x.flagged(dir)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -34,7 +35,7 @@ func (x *examiner) logOf(ctx context.Context, dir *state.Dir, cfg *rules.Rules, 
 	if v, err := storage.Inspect(ctx, where); err != nil || v.Current != v.Known {
 		return
 	}
-	s, err := install.OpenStore(ctx, where, storage.Options{}, func() error { return fs.ErrNotExist })
+	s, err := local.OpenStore(ctx, where, storage.Options{}, func() error { return fs.ErrNotExist })
 	if err != nil {
 		return
 	}
@@ -109,7 +110,7 @@ func (x *examiner) keyOf(dir *state.Dir, cfg *rules.Rules, head sequence.Head, n
 	if cfg != nil {
 		given = cfg.Evidence.Signer()
 	}
-	keys, err := install.Keyring(dir, given)
+	keys, err := local.Keyring(dir, given)
 	if err == nil {
 		_, err = keys.Find(head.Origin, head.Signer)
 	}

@@ -19,7 +19,7 @@ func (x *examiner) flagged(dir *state.Dir) {
 	if dir == nil {
 		return
 	}
-	for _, f := range audit.FlaggedDays(dir, time.Now().Add(-audit.FlaggedFor)) {
+	for _, f := range audit.FlaggedDays(dir, time.Now()) {
 		says := fmt.Sprintf("server %s on %s: %d texts look like injections, the worst (%.2f) by the sentence %s", finding.Quote(f.Server), f.Day, f.N, f.Classified.Score, f.Sentence)
 		if f.Of != "" {
 			says += ": pellucid explain " + f.Of

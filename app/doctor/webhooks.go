@@ -6,7 +6,7 @@ import (
 	"context"
 	"io/fs"
 
-	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
@@ -59,7 +59,7 @@ func openCurrent(ctx context.Context, where string) *storage.Store {
 	if schema, err := storage.Inspect(ctx, where); err != nil || schema.Current != schema.Known {
 		return nil
 	}
-	s, err := install.OpenStore(ctx, where, storage.Options{}, func() error { return fs.ErrNotExist })
+	s, err := local.OpenStore(ctx, where, storage.Options{}, func() error { return fs.ErrNotExist })
 	if err != nil {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/audit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -74,7 +75,7 @@ func pinOf(ctx context.Context, stores []surface.PinStore, server, tool string) 
 // Find explains what an id or index names in an installation. A record that waits for its place in
 // the log gets it first, where this process may do that.
 func Find(d install.Database, flag, ref string) (x *Explanation, err error) {
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return nil, err
 	}

@@ -234,17 +234,17 @@ func (x *teller) got(d *ruled) {
 	case d.verdict == "changed":
 		say("The client got the message without what was found in it.")
 	case held && d.shape == "call":
-		say("The client got a constant text: [pellucid holds this call until a person has looked at it; once it is released, the same call goes through; evidence " + o.ID + "]")
+		say("The client got a constant text: [pellucid holds this call until a person has looked at it; once it is released, the same call goes through; run: pellucid explain " + o.ID + "]")
 	case held:
-		say("The client got a constant text: [pellucid holds this result until a person has looked at it; evidence " + o.ID + "]")
+		say("The client got a constant text: [pellucid holds this result until a person has looked at it; run: pellucid explain " + o.ID + "]")
 	case d.shape == "call" && d.method != "" && d.method != "tools/call":
 		say("The client got an error with a constant text that names this evidence id.")
 	case d.shape == "call" && d.reason == string(finding.Unapproved):
-		say("The client got a constant text: [pellucid holds this tool until a person has looked at it; evidence " + o.ID + "], or of a blocked tool that a reviewer has blocked it.")
+		say("The client got a constant text: [pellucid holds this tool until a person has looked at it; run: pellucid explain " + o.ID + "], or of a blocked tool that a reviewer has blocked it.")
 	case d.shape == "call" && d.reason == string(finding.ShapeInvalid):
-		say("The client got a constant text: [pellucid refused this call: the server's description of the tool is not valid; evidence " + o.ID + "]")
+		say("The client got a constant text: [pellucid refused this call: the server's description of the tool is not valid; run: pellucid explain " + o.ID + "]")
 	case d.shape == "call":
-		say("The client got a constant text: [pellucid refused this call: the operator's policy does not allow it; evidence " + o.ID + "]")
+		say("The client got a constant text: [pellucid refused this call: the operator's policy does not allow it; run: pellucid explain " + o.ID + "]")
 	case d.verdict == "withheld":
 		say("The client got a constant text that names this evidence id, in place of the message.")
 	case d.verdict == "dropped":
@@ -299,10 +299,10 @@ func (x *teller) itemAlone() {
 	it, o := x.item, x.out
 	if it.IsCall() {
 		o.Happened = append(o.Happened, "The client called "+x.source()+".", "The call was held: the server did not get it.")
-		o.Delivered = append(o.Delivered, "The client got a constant text: [pellucid holds this call until a person has looked at it; once it is released, the same call goes through; evidence "+o.ID+"]")
+		o.Delivered = append(o.Delivered, "The client got a constant text: [pellucid holds this call until a person has looked at it; once it is released, the same call goes through; run: pellucid explain "+o.ID+"]")
 	} else {
 		o.Happened = append(o.Happened, "The answer of "+x.source()+" came back.", "It was withheld and put into the queue for a reviewer.")
-		o.Delivered = append(o.Delivered, "The client got a constant text: [pellucid holds this result until a person has looked at it; evidence "+o.ID+"]")
+		o.Delivered = append(o.Delivered, "The client got a constant text: [pellucid holds this result until a person has looked at it; run: pellucid explain "+o.ID+"]")
 	}
 	o.Notes = append(o.Notes, "The decision itself has no record here: only the queue knows of it.")
 }

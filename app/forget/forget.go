@@ -14,8 +14,8 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
-	"github.com/pellucid-mcp/pellucid/grounding/ingest"
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
 	"github.com/pellucid-mcp/pellucid/platform/login"
 	"github.com/pellucid-mcp/pellucid/platform/state"
@@ -26,6 +26,9 @@ import (
 	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
+
+// refusalsName is the journal of the attestations that pellucid-ground has refused: ingest.RefusalsName.
+const refusalsName = "refusals.jsonl"
 
 // A Report says how many of each were erased.
 type Report struct {
@@ -77,7 +80,7 @@ func inStore(ctx context.Context, dir *state.Dir, where, principal string, sum *
 	}
 	kept, err := install.RecordsOf(ctx, s, dir)
 	if err != nil {
-		return install.OpenError(err)
+		return local.OpenError(err)
 	}
 	defer kept.Close()
 	var evidence func(hold.Item) ([]byte, error)
@@ -86,24 +89,24 @@ func inStore(ctx context.Context, dir *state.Dir, where, principal string, sum *
 	}
 	f, err := s.Forget(ctx, principal, evidence)
 	if err != nil {
-		return install.OpenError(err)
+		return local.OpenError(err)
 	}
 	names, err := surface.NewPins(s, nil).Unname(ctx, principal)
 	if err != nil {
-		return install.OpenError(err)
+		return local.OpenError(err)
 	}
 	f.Names += names
 	if kept != nil && f != (storage.Forgotten{}) {
 		// The record has no digest of the name: it would be the one that remains.
 		if err := kept.Require(forgotten(f)); err != nil {
-			return install.OpenError(err)
+			return local.OpenError(err)
 		}
 	}
 	sum.Held, sum.Names, sum.Openings = sum.Held+f.Held, sum.Names+f.Names, sum.Openings+f.Openings
 	sum.Sessions += f.Sessions + f.SignIns
 	sum.Captures += f.Captures
 	if err := s.Compact(ctx); err != nil {
-		return install.OpenError(fmt.Errorf("forget: the rows are erased, but not yet the free pages of the file: run this again when no other process uses the store: %w", err))
+		return local.OpenError(fmt.Errorf("forget: the rows are erased, but not yet the free pages of the file: run this again when no other process uses the store: %w", err))
 	}
 	return nil
 }
@@ -116,7 +119,7 @@ func forgotten(f storage.Forgotten) *ledger.Event {
 
 // integrated waits until every record is signed: a record that waits has its opening with it.
 func integrated(ctx context.Context, l *storage.Ledger, dir *state.Dir, wait time.Duration) error {
-	seq, err := install.Carrier(l, dir, nil)
+	seq, err := local.Carrier(l, dir, nil)
 	if err != nil {
 		return err
 	}
@@ -126,11 +129,11 @@ func integrated(ctx context.Context, l *storage.Ledger, dir *state.Dir, wait tim
 		case errors.Is(err, sequence.ErrNoLog):
 			return nil
 		case err != nil && !errors.Is(err, sequence.ErrNoKey) && !errors.Is(err, sequence.ErrLost):
-			return install.OpenError(err)
+			return local.OpenError(err)
 		}
 		switch n, err := l.Waiting(ctx, 1); {
 		case err != nil:
-			return install.OpenError(err)
+			return local.OpenError(err)
 		case n == 0:
 			return nil
 		case time.Now().After(end):
@@ -156,7 +159,7 @@ func inFiles(ctx context.Context, dir *state.Dir, principal string, sum *Report)
 	if sum.GuardEvidence, err = guardEvidence(dir, principal); err != nil {
 		return exit.With(exit.Config, err)
 	}
-	sum.Refusals, err = dir.BlankRecords(ingest.RefusalsName, func(line []byte) bool {
+	sum.Refusals, err = dir.BlankRecords(refusalsName, func(line []byte) bool {
 		var of struct{ Submitter string }
 		return json.Unmarshal(line, &of) == nil && of.Submitter == principal
 	})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/grounding/ingest"
 	"github.com/pellucid-mcp/pellucid/platform/state"
@@ -36,7 +37,7 @@ func must(t *testing.T, err error) {
 // used is an installation that keeps one thing of each kind about ann, and one about bob.
 func used(t *testing.T) (dir *state.Dir, where string) {
 	t.Setenv("PELLUCID_STATE", t.TempDir())
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	must(t, err)
 	where = filepath.Join(dir.Path(), "pellucid.db")
 	s, err := install.Database("").Open(t.Context(), dir, true)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/pgtest"
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
@@ -168,7 +169,7 @@ func collect(t *testing.T, db install.Database) {
 func TestCollectOthers(t *testing.T) {
 	t.Setenv("PELLUCID_STATE", t.TempDir())
 	db := install.Database(filepath.Join(t.TempDir(), "g.db"))
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		t.Fatal(err)
 	}

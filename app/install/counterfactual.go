@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
@@ -20,7 +21,7 @@ import (
 // KeepCounterfactual writes the digest of a counterfactual record into the ledger of the database,
 // where one has begun: evidence is configured there. It returns the id of the record.
 func (db Database) KeepCounterfactual(ctx context.Context, verdict string, record []byte) (id string, err error) {
-	dir, err := Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return "", err
 	}
@@ -33,7 +34,7 @@ func (db Database) KeepCounterfactual(ctx context.Context, verdict string, recor
 	defer s.Close()
 	kept, err := RecordsOf(ctx, s, dir)
 	if err != nil {
-		return "", OpenError(err)
+		return "", local.OpenError(err)
 	}
 	if kept == nil {
 		return "", nil

@@ -3,9 +3,8 @@
 package install
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/evidence"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/state"
@@ -57,7 +57,7 @@ func OpenRecords(s *storage.Store, dir *state.Dir, e *rules.Evidence, poll time.
 // OpenFollowed is OpenRecords with a function that gets the records which were added to the log.
 func OpenFollowed(s *storage.Store, dir *state.Dir, e *rules.Evidence, poll time.Duration, log *slog.Logger, integrated func([]sequence.Entry)) *Records {
 	r := &Records{Log: s.Ledger(), say: log, Done: make(chan struct{}), store: s, rules: e}
-	keys, err := Keyring(dir, e.Signer())
+	keys, err := local.Keyring(dir, e.Signer())
 	if err != nil {
 		log.Error("the keys of the log cannot be read: only those of the state directory are used", "error", err)
 		keys = &sequence.Keyring{Dir: dir, Given: e.Signer()}
@@ -72,10 +72,10 @@ func OpenFollowed(s *storage.Store, dir *state.Dir, e *rules.Evidence, poll time
 	if integrated != nil {
 		added = func(entries []sequence.Entry) { follower.Integrated(entries); integrated(entries) }
 	}
-	r.Seq = sequence.New(sequence.Options{Store: r.Log, Origin: originOf(e.Origin), Poll: poll, Log: log, Integrated: added, Chain: r.Log.Chain(),
+	r.Seq = sequence.New(sequence.Options{Store: r.Log, Origin: cmp.Or(e.Origin, local.NewOrigin()), Poll: poll, Log: log, Integrated: added, Chain: r.Log.Chain(),
 		Keys: keys, Seen: &sequence.Seen{Dir: dir}, Ask: pub.ask, Published: pub.published})
 	var marks []byte
-	if ring, err := Ring(dir); err == nil { // else its owner has not started
+	if ring, err := local.Ring(dir); err == nil { // else its owner has not started
 		marks = ring.Current().Derive("trust marks")
 	}
 	r.unwritten = newUnwritten(dir, r.Log)
@@ -96,8 +96,8 @@ func OpenFollowed(s *storage.Store, dir *state.Dir, e *rules.Evidence, poll time
 
 // SameKey says how replicas get one key of the log.
 const SameKey = `give every replica the same key, in one of two ways:
-  - set ` + KeyVar + ` to the same value at every replica. For a log that has begun without it, also run
-    "pellucid keys rotate --log" once, with ` + KeyVar + ` set, on the machine that has the present key.
+  - set ` + local.KeyVar + ` to the same value at every replica. For a log that has begun without it, also run
+    "pellucid keys rotate --log" once, with ` + local.KeyVar + ` set, on the machine that has the present key.
   - set evidence.key to the same env:NAME or file:PATH reference at every replica ("pellucid keys new ledger" makes a key)`
 
 var errNotReplica = errors.New("this database has a log, and its key is not here: this replica could not carry the log on: " + SameKey)
@@ -110,20 +110,9 @@ func (r *Records) Replica(ctx context.Context) error {
 		return exit.With(exit.Config, fmt.Errorf("%w: %w", err, errNotReplica))
 	}
 	if err != nil {
-		return OpenError(err)
+		return local.OpenError(err)
 	}
 	return r.standbys(ctx)
-}
-
-// originOf is the name of a log that has not begun: the configured one, or a random one that no other
-// log has.
-func originOf(configured string) string {
-	if configured != "" {
-		return configured
-	}
-	var b [8]byte
-	rand.Read(b[:]) // never fails
-	return "pellucid/" + hex.EncodeToString(b[:])
 }
 
 // Close writes what waits, and adds it to the log unless another process does. The store stays open.

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 )
 
@@ -34,7 +35,7 @@ func TestInstallKey(t *testing.T) {
 	if err := os.WriteFile(file, []byte(digits+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	own, err := Keys(dir)
+	own, err := local.Keys(dir)
 	if err != nil || len(own) != 1 {
 		t.Fatalf("%v, %v", own, err)
 	}
@@ -48,8 +49,8 @@ func TestInstallKey(t *testing.T) {
 		{"file:" + file + "x", "", false}, {digits, "", false},
 	} {
 		t.Setenv("GIVEN", tt.value)
-		t.Setenv(KeyVar, tt.ref)
-		keys, err := Keys(dir)
+		t.Setenv(local.KeyVar, tt.ref)
+		keys, err := local.Keys(dir)
 		switch {
 		case tt.ok && (err != nil || fmt.Sprintf("%x", keys[0].Secret()) != digits || len(keys) != len(strings.Fields(cmp.Or(tt.value, digits)))):
 			t.Errorf("%s: %v, %v", tt.ref, keys, err)

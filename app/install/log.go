@@ -6,14 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
 	"github.com/pellucid-mcp/pellucid/platform/state"
-	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/sequence"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
@@ -31,7 +29,7 @@ func (d Database) WithLog(do func(context.Context, *storage.Ledger, *state.Dir) 
 		return fmt.Errorf("%w: %w", ErrNoLog, err)
 	case errors.Is(err, sequence.ErrNoLog):
 		return ErrNoLog
-	case errors.Is(err, ground.ErrUnavailable), errors.Is(err, ground.ErrBusy):
+	case errors.Is(err, storage.ErrUnavailable), errors.Is(err, storage.ErrBusy):
 		return exit.With(exit.Unreachable, err)
 	}
 	return err
@@ -42,7 +40,7 @@ func (d Database) WithLog(do func(context.Context, *storage.Ledger, *state.Dir) 
 // log without them.
 func (d Database) WithIntegratedLog(do func(context.Context, *storage.Ledger, *state.Dir) error) error {
 	return d.WithLog(func(ctx context.Context, l *storage.Ledger, dir *state.Dir) error {
-		seq, err := Carrier(l, dir, nil)
+		seq, err := local.Carrier(l, dir, nil)
 		if err != nil {
 			return err
 		}
@@ -57,14 +55,14 @@ func (d Database) WithIntegratedLog(do func(context.Context, *storage.Ledger, *s
 // one: this process adds them, or the one that carries the log on does, for which it waits a while.
 func (d Database) WithIntegrated(do func(context.Context, *storage.Store) error) error {
 	return d.withStore(func(ctx context.Context, dir *state.Dir, s *storage.Store) error {
-		seq, err := Carrier(s.Ledger(), dir, nil)
+		seq, err := local.Carrier(s.Ledger(), dir, nil)
 		if err != nil {
 			return err
 		}
 		_ = seq.Flush(ctx) // as in WithIntegratedLog
 		settled(ctx, s.Ledger())
 		err = do(ctx, s)
-		if storeAway(err) {
+		if local.StoreAway(err) {
 			return exit.With(exit.Unreachable, err)
 		}
 		return err
@@ -87,30 +85,6 @@ func settled(ctx context.Context, l *storage.Ledger) {
 			return
 		}
 	}
-}
-
-// Carrier carries a log on for a verb, with a key that is given or those of the installation.
-func Carrier(l *storage.Ledger, dir *state.Dir, given *ledger.Signer) (*sequence.Sequencer, error) {
-	keys, err := Keyring(dir, given)
-	if err != nil {
-		return nil, err
-	}
-	return sequence.New(sequence.Options{Store: l, Keys: keys, Chain: l.Chain(), Seen: &sequence.Seen{Dir: dir}}), nil
-}
-
-// Keyring finds the keys of a log: the one that is given, those of the state directory, and those that
-// replicas share.
-func Keyring(dir *state.Dir, given *ledger.Signer) (*sequence.Keyring, error) {
-	out := &sequence.Keyring{Dir: dir, Given: given}
-	if os.Getenv(KeyVar) == "" {
-		return out, nil
-	}
-	keys, err := Keys(dir)
-	if err != nil {
-		return nil, err
-	}
-	out.Shared = Secrets(keys)
-	return out, nil
 }
 
 // IntegrateWait is how long a verb waits for another process that carries the log on: longer

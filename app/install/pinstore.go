@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/pinfile"
 	"github.com/pellucid-mcp/pellucid/boundary/pinview"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
@@ -30,7 +31,7 @@ const (
 
 // PinFiles opens the pins and verdicts that are files.
 func PinFiles() (*pinfile.Store, error) {
-	dir, err := Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +44,7 @@ func PinFiles() (*pinfile.Store, error) {
 
 // OpenPins opens the pins of a database. Without one, make says to make it; else there are none.
 func OpenPins(ctx context.Context, d Database, make bool) (*storage.Store, error) {
-	dir, err := Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return nil, err
 	}
@@ -135,20 +136,20 @@ func (c PinPlaces) inDatabase(ctx context.Context, f func(context.Context, PinPl
 	}
 	defer s.Close()
 	pins := surface.NewPins(s, nil)
-	dir, err := Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return true, err
 	}
 	kept, err := RecordsOf(ctx, s, dir)
 	if err != nil {
-		return true, OpenError(err)
+		return true, local.OpenError(err)
 	}
 	if kept != nil {
 		defer kept.Close()
 		pins = pins.WithEvidence(kept.Pin)
 	}
 	err = f(ctx, inDatabase, pins)
-	if storeAway(err) {
+	if local.StoreAway(err) {
 		return true, exit.With(exit.Unreachable, err)
 	}
 	return true, err

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
 	"github.com/pellucid-mcp/pellucid/platform/login"
 )
@@ -97,7 +98,7 @@ func TestProtectLoggedIn(t *testing.T) {
 	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ package install
 import (
 	"context"
 
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/capture"
 	"github.com/pellucid-mcp/pellucid/record/captures"
 	"github.com/pellucid-mcp/pellucid/record/hold"
@@ -38,11 +39,11 @@ func (d Database) WithReview(do func(context.Context, *Review) error) error {
 
 // Opener opens what is sealed with the keys of this installation.
 func Opener() (*capture.Sealer, error) {
-	dir, err := Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return nil, err
 	}
-	ring, err := Ring(dir)
+	ring, err := local.Ring(dir)
 	if err != nil {
 		return nil, err
 	}

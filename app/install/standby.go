@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
 )
@@ -24,7 +25,7 @@ func (r *Records) standbys(ctx context.Context) error {
 	got, err := r.store.Replication(ctx)
 	switch {
 	case err != nil:
-		return OpenError(err)
+		return local.OpenError(err)
 	case !got.Asynchronous():
 		return nil
 	case r.rules.Standby == rules.StandbyWaits:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package install is what one machine, or one team of replicas, keeps of the boundary: the store, the records and the pins.
 package install
 
 import (
@@ -9,14 +10,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/storage"
-	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // stateCache is enough for a store that mostly grows: a gateway stays resident.
@@ -73,7 +72,7 @@ func (d Database) Open(ctx context.Context, dir *state.Dir, make bool) (*storage
 	if where == "" {
 		where = filepath.Join(dir.Path(), "pellucid.db")
 	}
-	if err := CheckStore(where); err != nil {
+	if err := local.CheckStore(where); err != nil {
 		return nil, err
 	}
 	if !make && !storage.IsPostgres(where) {
@@ -81,40 +80,20 @@ func (d Database) Open(ctx context.Context, dir *state.Dir, make bool) (*storage
 			return nil, d.noStore(where) // before a key is made: what only reads leaves nothing behind
 		}
 	}
-	key, err := chainKey(dir)
+	key, err := local.ChainKey(dir)
 	if err != nil {
 		return nil, err
 	}
-	found, err := IndexKey(dir)
+	found, err := local.IndexKey(dir)
 	if err != nil {
 		return nil, err
 	}
-	return OpenStore(ctx, where, storage.Options{Cache: stateCache, Chain: key, Index: found}, func() error {
+	return local.OpenStore(ctx, where, storage.Options{Cache: stateCache, Chain: key, Index: found}, func() error {
 		if make {
-			return MakePrivate(where)
+			return local.MakePrivate(where)
 		}
 		return d.noStore(where)
 	})
-}
-
-// OpenStore opens a database; absent is asked what becomes of a file that is not there. The
-// name does not stand in the error: it may hold a password.
-func OpenStore(ctx context.Context, where string, o storage.Options, absent func() error) (*storage.Store, error) {
-	if err := CheckStore(where); err != nil {
-		return nil, err
-	}
-	if !storage.IsPostgres(where) {
-		if _, err := os.Stat(where); errors.Is(err, fs.ErrNotExist) {
-			if err := absent(); err != nil {
-				return nil, err
-			}
-		}
-	}
-	s, err := storage.Open(ctx, where, o)
-	if err != nil {
-		return nil, Unopened(where, err)
-	}
-	return s, nil
 }
 
 // With calls do with the store, and with the records of what do changes; nil where
@@ -123,11 +102,11 @@ func (d Database) With(do func(context.Context, *storage.Store, *Records) error)
 	return d.withStore(func(ctx context.Context, dir *state.Dir, s *storage.Store) error {
 		kept, err := RecordsOf(ctx, s, dir)
 		if err != nil {
-			return OpenError(err)
+			return local.OpenError(err)
 		}
 		defer kept.Close()
 		err = do(ctx, s, kept)
-		if storeAway(err) {
+		if local.StoreAway(err) {
 			return exit.With(exit.Unreachable, err)
 		}
 		return err
@@ -138,7 +117,7 @@ func (d Database) With(do func(context.Context, *storage.Store, *Records) error)
 func (d Database) withStore(do func(context.Context, *state.Dir, *storage.Store) error) error {
 	ctx, stop := exit.UntilSignal()
 	defer stop()
-	dir, err := Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return err
 	}
@@ -148,56 +127,4 @@ func (d Database) withStore(do func(context.Context, *state.Dir, *storage.Store)
 	}
 	defer s.Close()
 	return do(ctx, dir, s)
-}
-
-// CheckStore refuses a URL of another kind of database: it would be taken for a file.
-func CheckStore(where string) error {
-	if storage.IsPostgres(where) || !strings.Contains(where, "://") {
-		return nil
-	}
-	return exit.With(exit.Usage, errors.New("store: --db: want a postgres:// URL, or the path of an SQLite file"))
-}
-
-// MakePrivate makes the file that a store is to be, for its owner alone: it holds
-// what has not been retracted yet. SQLite gives its other files the same mode.
-func MakePrivate(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return exit.With(exit.Unreachable, fmt.Errorf("store: create %s: %w", finding.Quote(path), terminal.WithoutPath(err)))
-	}
-	return f.Close()
-}
-
-// OpenError gives the error of store.Open its exit code.
-func OpenError(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case storeAway(err):
-		return exit.With(exit.Unreachable, err)
-	}
-	return exit.With(exit.Config, err)
-}
-
-// storeAway reports whether the store cannot be reached, or takes nothing at present.
-func storeAway(err error) bool {
-	return errors.Is(err, ground.ErrUnavailable) || errors.Is(err, ground.ErrBusy) || errors.Is(err, ground.ErrFull)
-}
-
-// Unopened gives the error of opening a store its exit code and, of a file, its name and
-// what keeps it from being opened.
-func Unopened(where string, err error) error {
-	if err == nil || storage.IsPostgres(where) {
-		return OpenError(err)
-	}
-	// Nobody here has it open: to close it once more would drop the locks.
-	f, plain := os.OpenFile(where, os.O_RDWR, 0)
-	if info, err := os.Stat(where); err == nil && info.IsDir() {
-		plain = terminal.ErrDirectory
-	}
-	if plain != nil {
-		return exit.With(exit.Unreachable, fmt.Errorf("store: open %s: %w", finding.Quote(where), terminal.WithoutPath(plain)))
-	}
-	f.Close()
-	return OpenError(fmt.Errorf("%w: %s", err, finding.Quote(where)))
 }

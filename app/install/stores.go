@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -37,9 +37,9 @@ func Stores(dir *state.Dir) []string {
 // directory.
 func (d Database) Stores() ([]string, error) {
 	if d != "" {
-		return []string{string(d)}, CheckStore(string(d))
+		return []string{string(d)}, local.CheckStore(string(d))
 	}
-	dir, err := Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return nil, err
 	}
@@ -104,9 +104,9 @@ func migrate(ctx context.Context, where string) (*Migration, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, exit.With(exit.Config, ErrNoStores)
 	} else if err != nil {
-		return nil, Unopened(where, err)
+		return nil, local.Unopened(where, err)
 	}
-	s, err := OpenStore(ctx, where, storage.Options{}, func() error { return exit.With(exit.Config, ErrNoStores) })
+	s, err := local.OpenStore(ctx, where, storage.Options{}, func() error { return exit.With(exit.Config, ErrNoStores) })
 	if err != nil {
 		return nil, err
 	}
@@ -163,8 +163,8 @@ func backup(ctx context.Context, where, into string) (*Copy, error) {
 		return nil, exit.With(exit.Usage, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, exit.With(exit.Config, ErrNoStores)
-	case errors.Is(err, ground.ErrUnavailable):
-		return nil, Unopened(where, err)
+	case errors.Is(err, storage.ErrUnavailable):
+		return nil, local.Unopened(where, err)
 	case err != nil:
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -45,7 +46,7 @@ func TestDatabaseFlag(t *testing.T) {
 		db          Database
 		known, want string
 	}{
-		{"", "", ""}, {"", "/srv/x.db", ""}, {"/srv/x.db", "/srv/x.db", ""}, {"/srv/x.db", "", " --db /srv/x.db"}, {"/srv/x y.db", "/srv/x.db", ` --db "/srv/x y.db"`},
+		{"", "", ""}, {"", "/srv/x.db", ""}, {"/srv/x.db", "/srv/x.db", ""}, {"/srv/x.db", "", " --db /srv/x.db"}, {"/srv/x y.db", "/srv/x.db", " --db " + terminal.ShellWord("/srv/x y.db")},
 		{"x.db", "", " --db " + terminal.ShellWord(filepath.Join(here, "x.db"))}, {"postgres://u:secret@h/d", "", " --db URL"}, {"postgres://u:secret@h/d", "postgres://u:secret@h/d", ""},
 	} {
 		if got := x.db.Flag(x.known); got != x.want {
@@ -70,7 +71,7 @@ func TestStores(t *testing.T) {
 	}
 	var want []string
 	for _, name := range []string{"pellucid.db", "ground.db", "other.db"} {
-		if err := MakePrivate(filepath.Join(home, name)); err != nil {
+		if err := local.MakePrivate(filepath.Join(home, name)); err != nil {
 			t.Fatal(err)
 		}
 		if name != "other.db" {
@@ -143,7 +144,7 @@ func TestWithLog(t *testing.T) {
 	if err := d.WithLog(none); !errors.Is(err, ErrNoLog) || !errors.Is(err, ErrNoStore) {
 		t.Errorf("without a database: %v", err)
 	}
-	dir, err := Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +181,7 @@ func TestWithReview(t *testing.T) {
 	if err := d.WithReview(func(context.Context, *Review) error { return nil }); !errors.Is(err, ErrNoStore) {
 		t.Errorf("without a store: %v", err)
 	}
-	dir, err := Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		t.Fatal(err)
 	}

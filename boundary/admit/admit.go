@@ -65,6 +65,10 @@ type Config struct {
 	Collect func(ctx context.Context, bare bool) (*surface.Surface, error)
 }
 
+func (c *Config) diffCommand(items ...surface.Key) string {
+	return surface.DiffCommand(c.Called, c.Pin, c.Flag, items...)
+}
+
 // Options are shared by all servers. Pins has to be set unless every Mode is Off.
 type Options struct {
 	Pins *surface.Pins

@@ -248,10 +248,11 @@ func (s *Server) judge(ctx context.Context) (*table, *surface.Surface, error) {
 	if n := len(o.Offered); n > 0 {
 		log.Info("a client has more capabilities than any client before: what the server offers to it is pinned too", "server", c.Name, "items", n)
 	}
-	n := len(o.Admission.Held())
+	held := slices.Collect(maps.Keys(o.Admission.Held()))
+	n := len(held)
 	log.Info("server admitted", append(news, "first", o.Pinned, "held", n, "moved", o.Admission.Moved && !o.Admission.First)...)
 	if n > 0 {
-		log.Warn("items of a server are not approved: they are held until a reviewer decides", "server", c.Name, "items", n, "run", "pellucid pins diff "+c.Pin+c.Flag)
+		log.Warn("items of a server are not approved: they are held until a reviewer decides", "server", c.Name, "items", n, "run", c.diffCommand(held...))
 	}
 	return t, seen, nil
 }
@@ -340,7 +341,7 @@ func (s *Server) withheld(seen *surface.Surface, o *surface.CheckResult) {
 	for _, k := range o.Withheld[:min(len(o.Withheld), maxTold)] {
 		names = append(names, k.String())
 	}
-	run := "pellucid pins diff " + c.Pin + c.Flag
+	run := c.diffCommand(o.Withheld...)
 	if c.Settings.Mode == policy.Off { // there is no pin to compare with
 		run = "pellucid check"
 	}
@@ -355,11 +356,15 @@ func (s *Server) logUnsettled(o *surface.CheckResult) {
 		return
 	}
 	var names []string
-	for _, u := range o.Unsettled[:min(len(o.Unsettled), maxTold)] {
-		names = append(names, u.Key.String())
+	var items []surface.Key
+	for _, u := range o.Unsettled {
+		items = append(items, u.Key)
+	}
+	for _, k := range items[:min(len(items), maxTold)] {
+		names = append(names, k.String())
 	}
 	s.a.log.Warn("items of a server changed while it was checked for the first time: they are held until a reviewer approves them, unless pins are off",
-		"server", s.config().Name, "items", len(o.Unsettled), "among_them", names, "run", "pellucid pins diff "+s.config().Pin+s.config().Flag)
+		"server", s.config().Name, "items", len(o.Unsettled), "among_them", names, "run", s.config().diffCommand(items...))
 }
 
 // tell says where hidden text stands, and what a reviewer has said, escaped.

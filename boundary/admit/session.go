@@ -10,7 +10,6 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
-	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // Bounds of the items that sessions have seen and that are not stored yet, and of the
@@ -258,10 +257,14 @@ func (s *Server) write(ctx context.Context) {
 		s.rest()
 		s.describe(ctx, list, false)
 		var names []string
-		for _, it := range list[:min(len(list), maxTold)] {
-			names = append(names, it.Kind.String()+" "+finding.Quote(it.Name))
+		var keys []surface.Key
+		for _, it := range list {
+			keys = append(keys, it.Key)
+		}
+		for _, k := range keys[:min(len(keys), maxTold)] {
+			names = append(names, k.String())
 		}
 		s.a.log.Warn("a server sent items in a session that are not approved", "server", c.Name, "passed", c.Settings.Mode == policy.Audit,
-			"items", len(list), "among_them", names, "run", "pellucid pins diff "+c.Pin+c.Flag)
+			"items", len(list), "among_them", names, "run", c.diffCommand(keys...))
 	}
 }

@@ -14,8 +14,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/boundary/validate"
-	"github.com/pellucid-mcp/pellucid/grounding/attest"
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/record/standing"
@@ -177,67 +175,6 @@ func (r *Recorder) Loaded(version string, effective []byte, scores trust.Options
 	r.Rules(version)
 	r.Note(&ledger.Event{Kind: ledger.RulesLoaded, Reason: strings.Join(deviations, "+"), Versions: []ledger.Version{{Of: "rules", Version: version}}, Numbers: standing.Numbers(scores),
 		Subjects: []ledger.Subject{{Role: ledger.Rules, Digest: sha256.Sum256(effective)}}})
-}
-
-// Attestations words what a grounding adapter accepts: a ground.Evidence.
-type Attestations struct {
-	Recorder   *Recorder
-	Deviations []string // loosenings by which attestations are taken; they are the reason of their records
-}
-
-var _ ground.Evidence = Attestations{}
-
-// Put implements ground.Evidence. A duplicate changes nothing, and has no record.
-func (a Attestations) Put(batch []ground.Record, outcomes []ground.PutResult) (records [][]byte, err error) {
-	for i := range outcomes {
-		e := &ledger.Event{Kind: ledger.AttestationAccepted, Verdict: "added", Reason: strings.Join(a.Deviations, "+"),
-			Subjects: []ledger.Subject{{Role: ledger.Record, Digest: ledger.Digest(batch[i].Hash)}}}
-		switch outcomes[i].Disposition {
-		case ground.Duplicate:
-			continue
-		case ground.Renewed:
-			e.Verdict = "renewed"
-		}
-		e.Rule = validator(batch[i].Validator)
-		e.Subjects = names(e.Subjects, ledger.By, batch[i].Validator)
-		record, err := a.Recorder.Seal(e)
-		if err != nil {
-			return nil, err
-		}
-		records = append(records, record)
-	}
-	return records, nil
-}
-
-// Apply implements ground.Evidence.
-func (a Attestations) Apply(ev ground.Cascade) ([]byte, error) {
-	verdict := "retracted"
-	if ev.Kind == ground.Reverse {
-		verdict = "reversed"
-	}
-	return a.Recorder.Seal(&ledger.Event{Kind: ledger.AttestationEvent, Verdict: verdict, Rule: validator(ev.Against),
-		Subjects: []ledger.Subject{{Role: ledger.Record, Digest: ledger.Digest(ev.Hash)}}})
-}
-
-// Refused records what the adapter did not accept.
-func (a Attestations) Refused(f ground.Refused) {
-	e := &ledger.Event{Kind: ledger.AttestationRefused, Time: f.At, Reason: string(f.Receipt.Code)}
-	if f.Validator != "" {
-		e.Rule, e.Reason = validator(f.Validator), standing.Refused(e.Reason)
-	}
-	if h, ok := attest.ParseHash(f.Digest); ok {
-		e.Subjects = digests(e.Subjects, ledger.Received, h)
-	}
-	e.Subjects = names(e.Subjects, ledger.By, f.Submitter)
-	a.Recorder.Note(e)
-}
-
-// validator names a validator whose signature was verified.
-func validator(did string) string {
-	if did == "" {
-		return ""
-	}
-	return standing.Validator + standing.ValidatorName(did)
 }
 
 func digests[D ~[sha256.Size]byte](list []ledger.Subject, role ledger.Role, d D) []ledger.Subject {

@@ -4,7 +4,7 @@
 //
 // A decision about a message goes through a [Recorder]: best effort, so that nobody
 // waits for it, or required, so that nothing is delivered before it is durable. What
-// changes the state of a store (a held result, a pin, an attestation) is recorded by
+// changes the state of a store (a held result, a pin) is recorded by
 // the store itself, in the transaction of the change; the Recorder only words it.
 package evidence
 

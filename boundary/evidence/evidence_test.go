@@ -15,7 +15,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
-	"github.com/pellucid-mcp/pellucid/grounding/ground"
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -364,9 +363,6 @@ func TestWords(t *testing.T) {
 		ledger.ResultHeld: held(hold.Held), ledger.ResultReleased: held(hold.Released), ledger.ResultDenied: held(hold.Denied), ledger.ResultExpired: held(hold.Expired),
 		ledger.SurfaceVerified: pin(surface.ActPin), ledger.SurfaceChanged: pin(surface.ActDiffer), ledger.SurfaceApproved: pin(surface.ActApprove),
 		ledger.SurfaceBlocked: pin(surface.ActBlock), ledger.SurfaceDropped: pin(surface.ActDrop), ledger.SurfaceRejected: pin(surface.ActReject),
-		ledger.AttestationEvent: func() ([]byte, error) {
-			return Attestations{Recorder: r}.Apply(ground.Cascade{Hash: [32]byte{1}, Kind: ground.Retract, Target: "urn:secret"})
-		},
 	} {
 		b, err := word()
 		if err != nil {
@@ -389,10 +385,5 @@ func TestWords(t *testing.T) {
 	}
 	if _, err := held(hold.Taken)(); err == nil {
 		t.Error("an item that was taken has no record of its own")
-	}
-	records, err := Attestations{Recorder: r}.Put(make([]ground.Record, 3),
-		[]ground.PutResult{{Disposition: ground.Added}, {Disposition: ground.Duplicate}, {Disposition: ground.Renewed}})
-	if err != nil || len(records) != 2 {
-		t.Errorf("%d records of attestations, %v", len(records), err)
 	}
 }

@@ -367,11 +367,7 @@ func itemOf(m *wire.Message) surface.Key {
 
 // refuseUnapproved answers, with a constant text, a request for what is held.
 func (r *relay) refuseUnapproved(m *wire.Message, k *call) *wire.Message {
-	var args []any
-	if frame.IsLabel(r.cfg.Name) {
-		args = append(args, "run", "pellucid pins diff "+r.cfg.Name+r.cfg.Flag)
-	}
-	id := r.refusedRequest(k, finding.Unapproved, args...)
+	id := r.refusedRequest(k, finding.Unapproved, "run", surface.DiffCommand(r.cfg.Name, "", r.cfg.Flag, k.item))
 	if k.method != mcpmsg.CallTool || id == nil {
 		return errUnapproved.to(k, id)
 	}

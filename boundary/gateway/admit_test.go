@@ -188,7 +188,7 @@ func TestAdmitCalls(t *testing.T) {
 			call("1", "read")
 		}
 		got := parse(t, r.client.next())
-		if text := got.text("result", "content", 0, "text"); string(got["id"]) != "1" || !strings.HasPrefix(text, "[pellucid holds this tool until a person has looked at it; evidence ") {
+		if text := got.text("result", "content", 0, "text"); string(got["id"]) != "1" || !strings.HasPrefix(text, "[pellucid holds this tool until a person has looked at it; run: pellucid explain ") {
 			t.Errorf("%s", got)
 		}
 		a.mu.Lock()

@@ -68,17 +68,17 @@ func (a answer) to(k *call, evidence *ID) *wire.Message {
 
 // Placeholders. The id is hexadecimal and ours.
 const (
-	placeholderBlock   = `{"type":"text","text":"[pellucid withheld this content; evidence `
-	placeholderWhole   = `[pellucid withheld this result; evidence `
-	placeholderBusy    = `[pellucid could not look at this result, since too much was under way: ask again; evidence `
-	placeholderHeld    = `[pellucid holds this result until a person has looked at it; evidence `
-	placeholderTool    = `[pellucid holds this tool until a person has looked at it; evidence `
-	placeholderBlocked = `[pellucid refused this call: a reviewer has blocked the tool; evidence `
-	placeholderForm    = `[pellucid refused this call: the server's description of the tool is not valid; evidence `
-	placeholderDeny    = `[pellucid refused this call: the operator's policy does not allow it; evidence `
-	placeholderCall    = `[pellucid holds this call until a person has looked at it; once it is released, the same call goes through; evidence `
-	placeholderFull    = `[pellucid withheld this result: it has to wait for a person, and there is no room in the queue for that; evidence `
-	placeholderWait    = `[pellucid refused this call: it has to wait for a person, and there is no room in the queue for that; evidence `
+	placeholderBlock   = `{"type":"text","text":"[pellucid withheld this content; run: pellucid explain `
+	placeholderWhole   = `[pellucid withheld this result; run: pellucid explain `
+	placeholderBusy    = `[pellucid could not look at this result, since too much was under way: ask again; run: pellucid explain `
+	placeholderHeld    = `[pellucid holds this result until a person has looked at it; run: pellucid explain `
+	placeholderTool    = `[pellucid holds this tool until a person has looked at it; run: pellucid explain `
+	placeholderBlocked = `[pellucid refused this call: a reviewer has blocked the tool; run: pellucid explain `
+	placeholderForm    = `[pellucid refused this call: the server's description of the tool is not valid; run: pellucid explain `
+	placeholderDeny    = `[pellucid refused this call: the operator's policy does not allow it; run: pellucid explain `
+	placeholderCall    = `[pellucid holds this call until a person has looked at it; once it is released, the same call goes through; run: pellucid explain `
+	placeholderFull    = `[pellucid withheld this result: it has to wait for a person, and there is no room in the queue for that; run: pellucid explain `
+	placeholderWait    = `[pellucid refused this call: it has to wait for a person, and there is no room in the queue for that; run: pellucid explain `
 )
 
 // blockPlaceholder stands for one content block.
@@ -88,7 +88,7 @@ func blockPlaceholder(id ID) []byte {
 
 // leftOutBlock stands for the last n blocks of a list.
 func leftOutBlock(id ID, n, all int) []byte {
-	return fmt.Appendf(nil, `{"type":"text","text":"[pellucid: %s of %s blocks left out: they are too many for their length; evidence %s]"}`,
+	return fmt.Appendf(nil, `{"type":"text","text":"[pellucid: %s of %s blocks left out: they are too many for their length; run: pellucid explain %s]"}`,
 		groupThousands(n), groupThousands(all), id)
 }
 

@@ -142,7 +142,7 @@ func TestLeftOutBlocks(t *testing.T) {
 	texts, _ := fencedBodies(t, r, got.at("result", "content"))
 	left := blocks - len(texts) + 1
 	last := got.text("result", "content", len(texts)-1, "text")
-	if want := fmt.Sprintf("[pellucid: %s of 100,000 blocks left out: they are too many for their length; evidence ", groupThousands(left)); !strings.HasPrefix(last, want) {
+	if want := fmt.Sprintf("[pellucid: %s of 100,000 blocks left out: they are too many for their length; run: pellucid explain ", groupThousands(left)); !strings.HasPrefix(last, want) {
 		t.Errorf("%d left out: %s", left, last)
 	}
 	var note struct {

@@ -44,6 +44,14 @@ func NewRow(in string, pin *surface.Pin) Row {
 	return r
 }
 
+// Called returns the first name that the server is known by, or its identity.
+func (r *Row) Called() string {
+	if len(r.Names) > 0 {
+		return r.Names[0]
+	}
+	return r.Server
+}
+
 // Counts says for a person how many items there are, and in which states.
 func (r *Row) Counts() string {
 	return fmt.Sprintf("%s, %d live, %d pending, %d blocked", terminal.Plural(r.Items, "item"), r.Live, r.Pending, r.Blocked)

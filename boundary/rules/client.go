@@ -10,6 +10,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/build"
+	"github.com/pellucid-mcp/pellucid/platform/valueref"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/jsonc"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
@@ -179,7 +180,7 @@ func (o *Options) expand(s string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if b.WriteString(value); b.Len() > maxSecret {
+		if b.WriteString(value); b.Len() > valueref.MaxValue {
 			return "", errors.New("variables make it too long")
 		}
 		s = after
@@ -206,7 +207,7 @@ func (o *Options) variable(name string) (string, error) {
 	if hasUsual {
 		return usual, nil
 	}
-	return "", errors.New("variable " + finding.Quote(plain) + notSet)
+	return "", errors.New("variable " + finding.Quote(plain) + valueref.NotSet)
 }
 
 // isVariable: letters, digits and "_", the first no digit.

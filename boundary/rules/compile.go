@@ -16,6 +16,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/platform/listen"
+	"github.com/pellucid-mcp/pellucid/platform/logs"
 	"github.com/pellucid-mcp/pellucid/platform/loopback"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/rfc3339"
@@ -128,7 +129,6 @@ func (r *Rules) members() []member {
 		{"webhooks", live, webhooks(r), "receivers that are told what waits for a reviewer ([Webhooks](#webhooks))"},
 		{"policy", live, policySection(&r.Policy), "what becomes of calls and results ([policy](policy.md)); default: no policy"},
 		{"guard", ofGuard, optional(&r.Guard, (*Guard).members, (*compiler).guard), "settings of `pellucid guard -c` ([guard](guard.md))"},
-		{"ground", restart, groundSection(&r.Ground), "serves the grounding adapter at `/ground/mcp` ([Grounding](#grounding))"},
 		{"admission", live, r.admission.section(), "what is checked before a word of a server is seen; each server may override a member ([Admission](#admission))"},
 		{"classifiers", live, classifiers(r), "classifiers that judge what tools answer ([Classifiers](#classifiers))"},
 		{"defaults", ofServers, section(func() []member { return r.defaults.members(r, ofDefaults) }),
@@ -177,12 +177,6 @@ func (c *compiler) version(root place) bool {
 		return false
 	}
 	return true
-}
-
-// IsHTTP reports whether s is an http or https URL with a host.
-func IsHTTP(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")
 }
 
 // reach checks what a listener beyond loopback needs.
@@ -342,8 +336,8 @@ func (l *Limits) members() []member {
 }
 
 func logLevels() []slog.Level {
-	levels := make([]slog.Level, len(LogLevels))
-	for i, word := range LogLevels {
+	levels := make([]slog.Level, len(logs.Levels))
+	for i, word := range logs.Levels {
 		_ = levels[i].UnmarshalText([]byte(word)) // fails for no word of slog's own
 	}
 	return levels
@@ -352,7 +346,7 @@ func logLevels() []slog.Level {
 func (t *Telemetry) members() []member {
 	return []member{
 		{"metrics", live, boolean(&t.Metrics, true), "serve `GET /metrics`"},
-		{"log", live, word(&t.LogLevel, slog.LevelInfo, LogLevels, logLevels()), "the least level that is logged"},
+		{"log", live, word(&t.LogLevel, slog.LevelInfo, logs.Levels, logLevels()), "the least level that is logged"},
 		{"log_format", live, word(&t.LogJSON, false, []string{"text", "json"}, []bool{false, true}), "the form of the log"},
 	}
 }

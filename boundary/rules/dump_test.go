@@ -58,19 +58,6 @@ guard:
   blame: 0
   quarantine: {scope: server, from: 0.125, for: 36h}
   context: true
-ground:
-  store: file:/var/g.db
-  policy: reject
-  scope: mixed
-  domains: file:domains.json
-  did_web: true
-  verdicts: [MISLEADING]
-  profiles: [file:press.json]
-  default_profile: urn:cpml:press
-  validators: file:validators.json
-  issuers: ["did:web:i.example"]
-  dangerously_ingest_untyped: true
-  dangerously_rfc_set_only: true
 classifiers:
   local: {limit: 0.99, mode: enforce, fail: open, deep: {windows: 4}}
   a: {provider: azure, url: https://a.example, key: env:LAB, api_version: 2025-09-01, mode: shadow, fail: closed, flagged: withhold, limit: 0.25}
@@ -204,8 +191,8 @@ func TestDiff(t *testing.T) {
 		{"version: 1\n", "version: 1\nlimits: {children: 9}\n", Difference{Sections: []string{"limits"}, Restart: []string{"limits.children"}}},
 		{"version: 1\n", "version: 1\nhttp: {max_body: 1MiB, rate: 1, drain: 1s}\n", Difference{Sections: []string{"http"}, Restart: []string{"http.max_body"}}},
 		{"version: 1\n", "version: 1\nlimits: {children: 256, memory: 512MiB}\nevidence: {mode: best-effort}\n", Difference{}},
-		{"version: 1\n", "version: 1\nlimits: {children: 9}\nevidence: {mode: off}\nground: {}\nguard: {buffer: true}\n",
-			Difference{Sections: []string{"limits", "evidence", "guard", "ground"}, Restart: []string{"limits.children", "evidence.mode", "ground"}}},
+		{"version: 1\n", "version: 1\nlimits: {children: 9}\nevidence: {mode: off}\nguard: {buffer: true}\n",
+			Difference{Sections: []string{"limits", "evidence", "guard"}, Restart: []string{"limits.children", "evidence.mode"}}},
 		{"auth: {tokens: file:tokens.json}", "", Difference{Sections: []string{"auth"}}},
 		{"servers:", "exceptions: [{server: a, code: nfkc, until: 2026-01-01T00:00:00Z, why: x}]\nservers:", Difference{Ruled: []string{"a"}}},
 	} {

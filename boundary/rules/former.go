@@ -13,6 +13,7 @@ var former = map[string]string{
 	"telemetry.otlp":              "traces are gone: GET /metrics has the durations of requests, and a client's traceparent passes on to the server",
 	"evidence.mirror":             "the mirror is gone: pellucid ledger export writes the same files, and docs/evidence.md shows how a scheduler copies them",
 	"evidence.kms":                "KMS is gone: decrypt the key before the start, and name it with evidence.key: file:PATH",
+	"ground":                      "grounding is a server like any other: servers: {grounding: {command: [pellucid-ground, serve, --stdio], profile: veritas-0.1}}; its members are flags of pellucid-ground serve: --db for store, and the others by their name in the singular (docs/attestations.md)",
 	"http.session_news":           "session_news is gone: a client is always told that its session was brought back",
 }
 

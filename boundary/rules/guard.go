@@ -9,6 +9,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/boundary/policy/values"
 	"github.com/pellucid-mcp/pellucid/model/delegation"
+	"github.com/pellucid-mcp/pellucid/platform/egress"
 )
 
 // A Guard is what a file says of pellucid guard. A zero member is that verb's default.
@@ -291,7 +292,7 @@ func (c *compiler) file(p place) string {
 
 func (c *compiler) upstream(p place) string {
 	s := c.text(p, 2048)
-	if s != "" && !IsHTTP(s) {
+	if s != "" && !egress.IsHTTP(s) {
 		c.report(p, "want an http or https URL")
 	}
 	return s

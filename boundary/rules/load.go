@@ -5,11 +5,8 @@ package rules
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
@@ -52,26 +49,4 @@ func unread(path string, err error) error {
 		err = pe.Err
 	}
 	return fmt.Errorf("rules: configuration %s cannot be read: %w", finding.Quote(path), err)
-}
-
-// readRegular reads a file, but nothing that never ends or that may make the
-// reader wait.
-func readRegular(name string) ([]byte, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // of a pipe opening waits for a writer
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !fi.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxClientFile+1))
-	if len(b) > maxClientFile {
-		return nil, errors.New("it is too long")
-	}
-	return b, err
 }

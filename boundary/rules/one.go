@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/platform/valueref"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -194,6 +195,7 @@ var looseningMembers = map[string]func(n *node) bool{
 	"hold":           isEmptyList,
 	"classify":       isEmptyList,
 	"validate":       func(n *node) bool { return n.text == "audit" || n.text == "off" },
+	"profile":        func(n *node) bool { return n.text == "veritas-0.1" },
 	"control_tokens": func(n *node) bool { return n.text == "keep" },
 }
 
@@ -236,7 +238,7 @@ func faultsOf(root *node, src []byte, o Options) Problems {
 	for _, compileTools := range c.last {
 		compileTools()
 	}
-	return slices.DeleteFunc(c.problems.sorted(), func(p Problem) bool { return strings.HasSuffix(p.Fault, notSet) })
+	return slices.DeleteFunc(c.problems.sorted(), func(p Problem) bool { return strings.HasSuffix(p.Fault, valueref.NotSet) })
 }
 
 // ofCommandLine is the setting of what the command line says without naming a member.

@@ -162,7 +162,7 @@ func TestProblems(t *testing.T) {
 		{server + "    frame: llm", "line 3, column 3: servers.a: frame: llm needs llm.provider"},
 		{server + "    frame: llm\n    llm: {provider: \"a<b\"}", "line 3, column 3: servers.a: llm provider: want 1 to 64 of [A-Za-z0-9 ._+-]"},
 		{server + "    llm: {tag: perplexity}", `line 5, column 16: servers.a.llm.tag: want NAME-response: "perplexity"`},
-		{server + "    tools: {x: {profile: auto}}", `line 5, column 26: servers.a.tools.x.profile: want faithful or mcp: "auto"`},
+		{server + "    tools: {x: {profile: auto}}", `line 5, column 26: servers.a.tools.x.profile: want faithful, mcp or veritas-0.1: "auto"`},
 		{server + "    tools: {x: {frame: llm}}", "line 5, column 13: servers.a.tools.x: frame: llm needs llm.provider"},
 		{server + "    tools: {\"\": {allow: false}}", `line 5, column 13: servers.a.tools."": not a name that can stand here`},
 		{remote + "    headers: {Authorization: Bearer x}", "line 5, column 30: servers.a.headers.Authorization: by its name this is a secret, and has to be a reference: env:NAME or file:PATH"},

@@ -47,7 +47,6 @@ type Rules struct {
 	Webhooks   map[string]*Webhook // by name
 	Policy     *Policy             // nil: none
 	Guard      *Guard              // of pellucid guard; a gateway does not use it. nil: nothing is said
-	Ground     *Ground             // nil: the adapter is not served, or with what is usual
 	admission  Admission
 	Tokens     *scrub.TokenTable // nil: those of this version
 
@@ -134,10 +133,6 @@ type Auth struct {
 
 // Set reports whether there is any.
 func (a Auth) Set() bool { return a.Tokens != nil || a.OAuth != nil }
-
-// LogLevels are the words for the least level that is logged, the lowest first. Each is that
-// slog.Level's own, in lower case.
-var LogLevels = []string{"debug", "info", "warn", "error"}
 
 // Telemetry says what is told of the running process.
 type Telemetry struct {
@@ -248,6 +243,9 @@ func (s *Server) Rules() (list []*gateway.Rule) {
 	}
 	return list
 }
+
+// IsGrounding reports whether the server is set up as a grounding adapter.
+func (s *Server) IsGrounding() bool { return s.settings.profile == veritas }
 
 // KeepsTokens are the servers of which control tokens are kept in some text, in their order.
 func (r *Rules) KeepsTokens() (names []string) {

@@ -33,15 +33,11 @@ type fixed struct{ files, env map[string]string }
 func newFixed() fixed {
 	return fixed{
 		files: map[string]string{
-			"/etc/p/tokens.json": `{"tokens":[{"principal":"lab","scopes":["mcp"],"token":"env:LAB"}]}`,
-			"/etc/p/press.json": `{"@context":"https://veritas-protocol.example/cpml/v0.1","@type":"ConsensusProfile","id":"urn:cpml:press","version":"1",` +
-				`"issued":"2026-01-01T00:00:00Z","domains":[{"name":"journalism-default","weight":1}]}`,
-			"/etc/p/validators.json": `{"version":"0.1","default":{"reputation":0.5}}`,
-			"/etc/p/domains.json":    `{"version":"0.1","extends":"builtin","domains":[{"id":"desk"}]}`,
-			"/etc/p/tokens.txt":      "remove <|house|>\n",
-			"/etc/p/own.txt":         "remove <|house|>\n",
-			"/etc/p/bad.txt":         "drop <|house|>\nremove x\n",
-			"/run/secrets/search":    "Bearer " + secret + "\n",
+			"/etc/p/tokens.json":  `{"tokens":[{"principal":"lab","scopes":["mcp"],"token":"env:LAB"}]}`,
+			"/etc/p/tokens.txt":   "remove <|house|>\n",
+			"/etc/p/own.txt":      "remove <|house|>\n",
+			"/etc/p/bad.txt":      "drop <|house|>\nremove x\n",
+			"/run/secrets/search": "Bearer " + secret + "\n",
 			"/home/me/.config/claude/claude_desktop_config.json": `{"mcpServers":{"github":{"command":"docker",` +
 				`"args":["run","-i","ghcr.io/github/github-mcp-server"],"env":{"GITHUB_PERSONAL_ACCESS_TOKEN":"` + secret + `"}}}}`,
 		},

@@ -68,7 +68,7 @@ const (
 var (
 	// frames are the kinds of frame of a tool's text, profiles the ways to scrub it.
 	frames   = choices[frame.Kind]{[]string{"fence", "meta", "llm"}, []frame.Kind{frame.KindFence, frame.KindMeta, frame.KindLLM}}
-	profiles = choices[gateway.Profile]{[]string{"faithful", "mcp"}, []gateway.Profile{gateway.Faithful, gateway.MCP}}
+	profiles = choices[gateway.Profile]{[]string{"faithful", "mcp", "veritas-0.1"}, []gateway.Profile{gateway.Faithful, gateway.MCP, veritas}}
 	// tokenActions are what becomes of control tokens; what is not said is the profile's.
 	tokenActions = choices[scrub.TokenAction]{[]string{"defuse", "remove", "keep"}, []scrub.TokenAction{scrub.DefuseTokens, scrub.RemoveTokens, scrub.KeepTokens}}
 	// modes are those of a check that runs before the delivery.
@@ -97,7 +97,7 @@ func (s *settings) members(r *Rules, at level) []member {
 		out = []member{{"allow", live, opposite(&s.denied), "`false` leaves the tool out of the list, and refuses its calls"}}
 	}
 	out = append(out, []member{
-		{"profile", live, word(&s.profile, gateway.Faithful, profiles.words, profiles.values), "how text is scrubbed: `faithful` (removes what is hidden, leaves a blank or a line break where that kept words apart, and defuses control tokens), or `mcp` (removes control tokens too, and makes NFKC of the text, which changes digits, fractions and some scripts) ([scrub](scrub.md))"},
+		{"profile", live, word(&s.profile, gateway.Faithful, profiles.words, profiles.values), "how text is scrubbed: `faithful` (removes what is hidden, leaves a blank or a line break where that kept words apart, and defuses control tokens), or `mcp` (removes control tokens too, and makes NFKC of the text, which changes digits, fractions and some scripts); `veritas-0.1` is for a grounding adapter, which has cleaned and framed what it says: `faithful` with `control_tokens: keep` and `frame: meta` ([scrub](scrub.md))"},
 		{"control_tokens", live, word(&s.tokens, scrub.ProfileTokens, tokenActions.words, tokenActions.values), "what becomes of control tokens: `defuse` makes look-alikes of their delimiters, and restores them in what a client sends; `keep` is a deviation that is logged and recorded; default: `faithful` defuses and `mcp` removes ([scrub](scrub.md#48-defusing))"},
 		{"frame", live, word(&s.frame, frame.KindFence, frames.words, frames.values), "`fence` puts the text of tools between tags; `meta` marks it in `_meta` only, for programs that parse it; `llm` puts it into the envelope of text that an external language model has written ([frame](frame.md))"},
 		{"fence", live, fence(&s.framing, at), "what is put between tags beside the text of tools ([Framing](#framing))"},
@@ -237,8 +237,16 @@ func isToolName(s string) bool { return s != "" && len(s) <= maxToolName && !str
 
 func isToolKey(s string) bool { return s != "" && len(s) <= maxToolName }
 
+// veritas is the profile of a grounding adapter: its quotes keep control tokens, and its frames pass as they are.
+//
+// spec: RFC-VERITAS-MCP-GROUNDING 9, negative tests
+const veritas = gateway.Faithful + 1
+
 // tool compiles settings at p.
 func (c *compiler) tool(s settings, p place) *Tool {
+	if s.profile == veritas {
+		s.profile, s.tokens, s.frame = gateway.Faithful, scrub.KeepTokens, frame.KindMeta
+	}
 	t := &Tool{
 		Rule: gateway.Rule{
 			Denied: s.denied, Profile: s.profile, ControlTokens: s.tokens, Frame: s.frame, Framing: s.framing, MaxChars: s.maxChars,

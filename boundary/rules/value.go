@@ -3,13 +3,11 @@
 package rules
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/platform/valueref"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -51,13 +49,7 @@ func isReference(s string) bool {
 	return strings.HasPrefix(s, "env:") || strings.HasPrefix(s, "file:")
 }
 
-// notSet ends what is said of a variable that the environment does not have.
-const notSet = " is not set"
-
-const (
-	maxSecret = 64 << 10 // bytes of what a reference stands for
-	maxText   = 4096     // bytes of a string of the file
-)
+const maxText = 4096 // bytes of a string of the file
 
 // Resolve returns what a reference stands for, env:NAME or file:PATH: one line,
 // without its line end. The error holds nothing of it.
@@ -75,73 +67,14 @@ func (o Options) Reference(ref string) (Value, error) {
 	return Value{ref: ref, text: text}, nil
 }
 
-func (o *Options) resolve(ref string) (string, error) {
-	value := ""
-	kind, where, _ := strings.Cut(ref, ":")
-	switch kind {
-	case "env":
-		v, ok := o.Getenv(where)
-		if !ok || v == "" {
-			return "", errors.New("variable " + finding.Quote(where) + notSet)
-		}
-		value = v
-	case "file":
-		b, err := o.read(where, maxSecret)
-		if err != nil {
-			return "", err
-		}
-		value = strings.TrimRight(string(b), "\r\n")
-	default:
-		return "", errors.New("a value is given by reference: env:NAME or file:PATH")
-	}
-	switch {
-	case value == "":
-		return "", errors.New("what it refers to is empty")
-	case strings.ContainsAny(value, "\r\n\x00"):
-		return "", errors.New("what it refers to is more than one line")
-	}
-	return value, nil
-}
+func (o *Options) resolve(ref string) (string, error) { return o.source().Resolve(ref) }
 
 // read reads a file that the configuration names. The error says no more of it
 // than its quoted name.
-func (o *Options) read(name string, most int) ([]byte, error) {
-	if name == "" {
-		return nil, errors.New("the name of the file is missing")
-	}
-	b, err := o.ReadFile(o.locate(name))
-	var pe *fs.PathError
-	switch {
-	case errors.As(err, &pe):
-		err = pe.Err
-		fallthrough
-	case err != nil:
-		return nil, &unreadable{finding.Quote(name), err}
-	case len(b) > most:
-		return nil, fmt.Errorf("file %s is longer than %d bytes", finding.Quote(name), most)
-	}
-	return b, nil
-}
+func (o *Options) read(name string, most int) ([]byte, error) { return o.source().Read(name, most) }
 
-// An unreadable file is told by its quoted name.
-type unreadable struct {
-	name  string
-	cause error
-}
-
-func (e *unreadable) Error() string {
-	return "file " + e.name + " cannot be read: " + errorText(e.cause)
-}
-
-func (e *unreadable) Unwrap() error { return e.cause }
-
-// errorText is what may be shown of a system's error.
-func errorText(err error) string {
-	if errors.Is(err, fs.ErrNotExist) {
-		return "there is no such file"
-	}
-	s := finding.Quote(err.Error())
-	return s[1 : len(s)-1]
+func (o *Options) source() valueref.Source {
+	return valueref.Source{Getenv: o.Getenv, ReadFile: func(name string) ([]byte, error) { return o.ReadFile(o.locate(name)) }}
 }
 
 // locate makes a path of the file absolute: "~/" is the user's directory, what is
@@ -162,7 +95,7 @@ func (o Options) orSystem() Options {
 		o.Getenv = os.LookupEnv
 	}
 	if o.ReadFile == nil {
-		o.ReadFile = readRegular
+		o.ReadFile = valueref.ReadRegular
 	}
 	if o.home == "" {
 		o.home, _ = os.UserHomeDir()

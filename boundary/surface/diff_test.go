@@ -175,3 +175,22 @@ func TestDiffReal(t *testing.T) {
 		last = s
 	}
 }
+
+// TestDiffCommand: a command that a person may copy holds no name that a shell would read otherwise.
+func TestDiffCommand(t *testing.T) {
+	for _, tt := range []struct {
+		called, identity, want string
+		items                  []Key
+	}{
+		{"fetch", "stdio:1", "pellucid pins diff fetch --db x", nil},
+		{"fetch", "stdio:1", "pellucid pins diff fetch tool/read --db x", []Key{{Tool, "read"}}},
+		{"fetch", "stdio:1", "pellucid pins diff fetch --db x", []Key{{Tool, "read"}, {Tool, "write"}}},
+		{"fetch", "stdio:1", "pellucid pins diff fetch --db x", []Key{{Tool, "$(id)"}}},
+		{"a;b", "stdio:1", "pellucid pins diff stdio:1 --db x", []Key{{Tool, "a b"}}},
+		{"$HOME", "", "pellucid pins diff --db x", []Key{{Tool, "read"}}},
+	} {
+		if got := DiffCommand(tt.called, tt.identity, " --db x", tt.items...); got != tt.want {
+			t.Errorf("%q of %q: %q, want %q", tt.items, tt.called, got, tt.want)
+		}
+	}
+}

@@ -79,6 +79,26 @@ func joinReversed(parts []string) string {
 	return b.String()
 }
 
+// DiffCommand returns the command that shows what waits of a server, by the name called or else by its identity; where a
+// single item is given, what waits of that one. Names that a shell would not take as they are do not stand in it. flag
+// follows.
+func DiffCommand(called, identity, flag string, items ...Key) string {
+	isWord := func(s string) bool { return plainName(s) && !strings.Contains(s, "$") }
+	run := "pellucid pins diff"
+	switch {
+	case isWord(called):
+		run += " " + called
+	case identity != "":
+		run += " " + identity
+	default:
+		return run + flag
+	}
+	if len(items) == 1 && isWord(items[0].Name) {
+		run += " " + items[0].Kind.String() + "/" + items[0].Name
+	}
+	return run + flag
+}
+
 // shownName is a name as a person may see it.
 func shownName(name string) string {
 	if plainName(name) {

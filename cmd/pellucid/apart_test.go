@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pellucid-mcp/pellucid/app/apptest"
-	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 )
 
 // A transcript is all that a principal gets: status, headers and body of each answer.
@@ -101,7 +101,7 @@ func TestPrincipalsApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(install.KeyVar, "env:PELLUCID_TEST_INSTALL_KEY")
+	t.Setenv(local.KeyVar, "env:PELLUCID_TEST_INSTALL_KEY")
 	t.Setenv("PELLUCID_TEST_INSTALL_KEY", strings.Repeat("5e", 32))
 	world := func(neighbour bool) []string {
 		g := apptest.Start(t, fmt.Sprintf(`version: 1

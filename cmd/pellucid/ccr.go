@@ -8,10 +8,10 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
-	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/model/analysis"
 	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/platform/egress"
 )
 
 // ccrCmd is counterfactual context reassembly for a person.
@@ -49,7 +49,7 @@ func (m *ccrModel) checkModel() error {
 	switch {
 	case m.Oracle == "" && m.URL == "":
 		return errors.New("say which model to ask: --url or --oracle")
-	case m.URL != "" && !rules.IsHTTP(m.URL):
+	case m.URL != "" && !egress.IsHTTP(m.URL):
 		return errors.New("--url: want http:// or https:// and a host")
 	case m.Oracle != "" && m.URL != "":
 		return errors.New("--url or --oracle, not both")

@@ -7,16 +7,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
-	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/model/analysis"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	asking "github.com/pellucid-mcp/pellucid/model/counterfactual/run"
 	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/platform/egress"
+	"github.com/pellucid-mcp/pellucid/platform/privacy"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
@@ -56,7 +56,7 @@ type ccrEmbed struct {
 
 func (m *ccrEmbed) Validate() error {
 	switch {
-	case m.EmbedURL != "" && !rules.IsHTTP(m.EmbedURL):
+	case m.EmbedURL != "" && !egress.IsHTTP(m.EmbedURL):
 		return errors.New("--embed-url: want http:// or https:// and a host")
 	case (m.EmbedURL == "") != (m.EmbedModel == ""):
 		return errors.New("--embed-url and --embed-model: want both, or neither")
@@ -173,7 +173,7 @@ func (c *ccrAnalyzeCmd) write(e *env, r *analysis.Report) error {
 		return fmt.Errorf("ccr: %w", err)
 	}
 	if c.Record != "" {
-		if err := os.WriteFile(c.Record, r.Evidence(), 0o600); err != nil {
+		if err := privacy.WriteFile(c.Record, r.Evidence()); err != nil {
 			return fmt.Errorf("ccr: record: %w", terminal.QuotedPath(err))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/preflight"
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
@@ -19,7 +20,7 @@ import (
 // targets finds what is to be checked.
 func (c *checkCmd) targets(e *env) ([]*preflight.Target, error) {
 	find := &preflight.Finder{Getenv: e.Getenv, Stdin: e.Stdin, Server: c.Server, ParseWrap: parseWrap}
-	if dir, err := install.Open(); err == nil { // where it is needed, its error is told there
+	if dir, err := local.OpenState(); err == nil { // where it is needed, its error is told there
 		logins := login.OpenStore(dir)
 		find.Credentials = func(s *rules.Server) func(string) wire.Credentials { return install.Credentials(logins, s, "", nil) }
 	}

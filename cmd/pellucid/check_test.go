@@ -9,10 +9,12 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/pellucid-mcp/pellucid/boundary/preflight"
 )
 
@@ -30,7 +32,7 @@ func init() {
 	if os.Getenv(roleVariable) != "describing" {
 		return
 	}
-	text, err := unquote(os.Getenv(describeVariable))
+	text, err := strconv.Unquote(`"` + os.Getenv(describeVariable) + `"`)
 	if err != nil {
 		os.Exit(1)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app"
+	"github.com/pellucid-mcp/pellucid/app/commandline"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/platform/egress"
@@ -25,13 +26,13 @@ type consoleCmd struct {
 	stateDB
 	Listen    string `default:"127.0.0.1:0" placeholder:"ADDR" help:"Address to listen on, of this machine; port 0 is any that is free (default ${default})."`
 	NoBrowser bool   `help:"Open no browser: print the link only."`
-	Link      bool   `xor:"what" help:"Serve nothing: print a link that signs you in once to the console of a pellucid up on this machine."`
-	URL       string `name:"url" default:"http://127.0.0.1:7420" placeholder:"URL" help:"With --link: where pellucid up is reached on this machine (default ${default})."`
+	Link      bool   `xor:"what" help:"Serve nothing: print a link that signs you in once to a console that runs on this machine."`
+	URL       string `name:"url" placeholder:"URL" help:"With --link: where the console is reached on this machine (default: where one of this state directory runs)."`
 	Sessions  bool   `xor:"what" help:"Serve nothing: list who has signed in."`
 	Revoke    string `xor:"what" placeholder:"NAME" help:"Serve nothing: end the session of this name, the 16 hexadecimal digits that --sessions prints."`
 	JSON      bool   `name:"json" help:"Print what --sessions or --revoke says as JSON."`
 	signedBy
-	logFlags
+	commandline.LogFlags
 }
 
 func (consoleCmd) Help() string {
@@ -60,11 +61,13 @@ func (c *signedBy) check() error {
 func (c *signedBy) person(e *env) string { return (&reviewerFlags{By: c.By}).who(e) }
 
 func (c *consoleCmd) Validate() error {
-	base, _, err := egress.Base(c.URL, false)
-	if u, bad := url.Parse(base); err != nil || bad != nil || u.Path != "" {
-		return errors.New("--url: want a URL such as http://127.0.0.1:7420")
+	if c.URL != "" {
+		base, _, err := egress.Base(c.URL, false)
+		if u, bad := url.Parse(base); err != nil || bad != nil || u.Path != "" {
+			return errors.New("--url: want a URL such as http://127.0.0.1:7420")
+		}
+		c.URL = base
 	}
-	c.URL = base
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -85,7 +88,7 @@ func (c *consoleCmd) Run(e *env) error {
 	}
 	ctx, stop := exit.UntilSignal()
 	defer stop()
-	p := app.ConsolePlan{DB: c.DB, Listen: c.Listen, Person: c.person(e), Log: c.logger(e.Stderr), Notice: e.Stderr}
+	p := app.ConsolePlan{DB: c.DB, Listen: c.Listen, Person: c.person(e), Log: c.Logger(e.Stderr), Notice: e.Stderr}
 	if !c.NoBrowser {
 		p.Open = openBrowser
 	}
@@ -94,6 +97,13 @@ func (c *consoleCmd) Run(e *env) error {
 
 // link prints a link that signs in once.
 func (c *consoleCmd) link(e *env) error {
+	if c.URL == "" {
+		at, err := app.RunningConsole()
+		if err != nil {
+			return err
+		}
+		c.URL = at
+	}
 	return c.DB.With(func(ctx context.Context, s *storage.Store, _ *install.Records) error {
 		link, err := app.ConsoleLink(ctx, s, c.URL, c.person(e))
 		if err == nil {

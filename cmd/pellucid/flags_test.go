@@ -42,7 +42,7 @@ func TestFlagsOfMembers(t *testing.T) {
 		}
 		return next(nil)
 	})
-	if err != nil || len(found) < 20 {
+	if err != nil || len(found) < 12 {
 		t.Errorf("%d flags were found, %v", len(found), err)
 	}
 }

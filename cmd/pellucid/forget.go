@@ -8,7 +8,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/forget"
-	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
@@ -53,7 +53,7 @@ func (c *forgetCmd) Run(e *env) error {
 	}
 	ctx, stop := exit.UntilSignal()
 	defer stop()
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return err
 	}

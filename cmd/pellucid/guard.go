@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app"
+	"github.com/pellucid-mcp/pellucid/app/commandline"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/model/llm"
+	"github.com/pellucid-mcp/pellucid/platform/egress"
 )
 
 // guardCmd is the guard, and what a person asks of its decisions.
@@ -43,13 +45,13 @@ type guardServeCmd struct {
 	Key        string   `placeholder:"REF" help:"@guard.key REF is env:NAME or file:PATH."`
 	AWS        bool     `name:"aws" help:"Sign requests for Amazon Bedrock, with the keys in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, in the place of guard.aws."`
 	Tokens     string   `placeholder:"FILE" help:"File of the bearer tokens of those who may use the guard (scope guard:ask). Needs a key (--key or --aws)."`
-	hostFlags
+	commandline.HostFlags
 	Calls      *int   `placeholder:"N" help:"Maximum number of calls of the model for one decision (default 12)."`
 	Factor     *int   `placeholder:"N" help:"Maximum number of tokens for one decision, as a multiple of those of the held answer (default 5)."`
 	Seconds    *int   `placeholder:"N" help:"Time limit for one decision, in seconds (default 60)."`
 	Severity   *int   `placeholder:"N" help:"Severity (0 to 1000) from which a source is blamed and held (default 250)."`
 	Quarantine string `enum:"text,tool,server,off," default:"" placeholder:"SCOPE" help:"@guard.quarantine.scope Default: text."`
-	logFlags
+	commandline.LogFlags
 }
 
 func (guardServeCmd) Help() string {
@@ -75,7 +77,7 @@ func (c *guardServeCmd) Validate() error {
 		}
 	}
 	switch {
-	case c.Upstream != "" && !rules.IsHTTP(c.Upstream):
+	case c.Upstream != "" && !egress.IsHTTP(c.Upstream):
 		return errors.New("--upstream: want http:// or https:// and a host")
 	case c.Config == "" && c.Upstream == "":
 		return errors.New("missing flags: --upstream=URL, or a configuration that names one")
@@ -88,13 +90,13 @@ func (c *guardServeCmd) Validate() error {
 	if (c.Key != "" || c.AWS) && c.Tokens == "" {
 		open = app.ErrGuardSpent
 	}
-	return c.check("--listen", c.Listen, nil, open)
+	return c.CheckHosts("--listen", c.Listen, nil, open)
 }
 
 func (c *guardServeCmd) Run(e *env) error {
 	ctx, stop := exit.UntilSignal(syscall.SIGHUP)
 	defer stop()
-	log := c.logger(e.Stderr)
+	log := c.Logger(e.Stderr)
 	set, err := c.settings(e)
 	if err != nil {
 		return err

@@ -4,16 +4,13 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app/audit"
 	"github.com/pellucid-mcp/pellucid/app/exit"
-	"github.com/pellucid-mcp/pellucid/app/install"
-	"github.com/pellucid-mcp/pellucid/grounding/attest"
-	"github.com/pellucid-mcp/pellucid/grounding/validator"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -22,58 +19,29 @@ import (
 
 // keysCmd is about the keys of the installation.
 type keysCmd struct {
-	New    keysNewCmd    `cmd:"" help:"Make a key for a log that replicas share, or for attestations."`
+	New    keysNewCmd    `cmd:"" help:"Make a key for a log that replicas share."`
 	Rotate keysRotateCmd `cmd:"" help:"Replace the key of this installation, or that of the log; remove a previous one."`
 }
 
 type keysNewCmd struct {
-	Kind   string `arg:"" enum:"ledger,attestation" help:"What the key signs: ledger or attestation."`
-	Origin string `arg:"" optional:"" help:"Name of the log, such as example.com/log; that of an existing log stands in the first line of ledger checkpoint."`
-	Out    string `placeholder:"FILE" help:"Write the key of an attestation to a new file, which only its owner can read."`
+	Kind   string `arg:"" enum:"ledger" help:"What the key signs: ledger."`
+	Origin string `arg:"" help:"Name of the log, such as example.com/log; that of an existing log stands in the first line of ledger checkpoint."`
 }
 
 func (keysNewCmd) Help() string {
-	return `The key goes to standard output, and its public part to standard error. That of a log is one line,
+	return `The key goes to standard output, and its public part to standard error. It is one line,
 PRIVATE+KEY+…: write it into a secret, and name it at every replica: evidence: {key: "file:/run/secrets/ledger"}.
-A log that has begun with another key takes it over with pellucid keys rotate --log --key. That of
-attestations is JSON; its DID is what they are made under. Exit codes: 0 done, 1 the file cannot be
-written, 2 wrong usage.`
-}
-
-func (c *keysNewCmd) Validate() error {
-	switch ofLog := c.Kind == "ledger"; {
-	case ofLog && (c.Origin == "" || c.Out != ""):
-		return errors.New("keys new ledger takes the name of the log, and no --out")
-	case !ofLog && c.Origin != "":
-		return errors.New("keys new attestation takes no name")
-	}
-	return nil
+A log that has begun with another key takes it over with pellucid keys rotate --log --key.
+Exit codes: 0 done, 2 wrong usage.`
 }
 
 func (c *keysNewCmd) Run(e *env) error {
-	if c.Kind == "ledger" {
-		private, public, err := audit.NewKey(c.Origin)
-		if err != nil {
-			return exit.With(exit.Usage, err)
-		}
-		fmt.Fprintln(e.Stderr, public)
-		_, err = fmt.Fprintln(e.Stdout, private)
-		return err
-	}
-	k, err := attest.GenerateKey(rand.Reader)
+	private, public, err := audit.NewKey(c.Origin)
 	if err != nil {
-		return err
+		return exit.With(exit.Usage, err)
 	}
-	told := e.Stderr
-	if c.Out != "" {
-		told, err = e.Stdout, validator.CreateKey(c.Out, k)
-	} else {
-		err = validator.WriteKey(e.Stdout, k)
-	}
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(told, k.DID())
+	fmt.Fprintln(e.Stderr, public)
+	_, err = fmt.Fprintln(e.Stdout, private)
 	return err
 }
 
@@ -113,12 +81,12 @@ func (c *keysRotateCmd) Run(e *env) error {
 	if c.Log {
 		return c.rotateLog(e)
 	}
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return err
 	}
 	if c.Retire != "" {
-		if err := install.RetireKey(dir, c.Retire); err != nil {
+		if err := local.RetireKey(dir, c.Retire); err != nil {
 			return err
 		}
 		fmt.Fprintf(e.Stdout, "The key %s is removed.\n", c.Retire)
@@ -126,7 +94,7 @@ func (c *keysRotateCmd) Run(e *env) error {
 	}
 	ctx, stop := exit.UntilSignal()
 	defer stop()
-	before, now, err := install.RotateKey(ctx, dir)
+	before, now, err := local.RotateKey(ctx, dir)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app/audit"
+	"github.com/pellucid-mcp/pellucid/app/commandline"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -44,7 +45,7 @@ func (c *ledgerExportCmd) Validate() error {
 
 func (c *ledgerExportCmd) Run(e *env) error {
 	if c.Follow {
-		f := &audit.Follow{File: c.To, Stdout: e.Stdout, Log: (&logFlags{}).logger(e.Stderr)}
+		f := &audit.Follow{File: c.To, Stdout: e.Stdout, Log: (&commandline.LogFlags{}).Logger(e.Stderr)}
 		return c.DB.WithLog(f.Run)
 	}
 	return c.DB.WithIntegratedLog(func(ctx context.Context, l *storage.Ledger, _ *state.Dir) error {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
-	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/keychain"
 	"github.com/pellucid-mcp/pellucid/platform/login"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
@@ -72,7 +72,7 @@ func (c *loginCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return err
 	}
@@ -329,7 +329,7 @@ func (c *logoutCmd) server(e *env, store *login.Store) (string, error) {
 }
 
 func openLogins() (*login.Store, error) {
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/app"
-	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/platform/login"
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
@@ -30,7 +30,7 @@ func TestLoginOpensFile(t *testing.T) {
 	}
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	t.Setenv("PELLUCID_STATE", t.TempDir())
-	dir, err := install.Open()
+	dir, err := local.OpenState()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,20 +5,16 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"log/slog"
 	"os"
-	"reflect"
 	"strings"
-	"time"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/pellucid-mcp/pellucid/app/commandline"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
-	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 // cli is the command line: one field for each verb. A verb is in the file of its name,
@@ -55,10 +51,6 @@ type cli struct {
 	Scrub    scrubCmd    `cmd:"" group:"text" help:"Clean third-party text, and show what was hidden in it; check URIs."`
 	Classify classifyCmd `cmd:"" group:"text" help:"Print how much a text looks like an injection, by the classifiers."`
 
-	Ground  groundCmd  `cmd:"" group:"ground" help:"Serve attestations and a verdict to models, and manage their store."`
-	Attest  attestCmd  `cmd:"" group:"ground" help:"Sign and check attestations."`
-	Conform conformCmd `cmd:"" group:"ground" help:"Score any grounding adapter against the adversarial corpus."`
-
 	Version versionCmd `cmd:"" group:"program" help:"Print the versions of this program and of its rules."`
 }
 
@@ -70,7 +62,6 @@ var verbGroups = []kong.Group{
 	{Key: "operate", Title: "For operators:"},
 	{Key: "audit", Title: "For auditors:"},
 	{Key: "text", Title: "For texts:"},
-	{Key: "ground", Title: "Grounding and attestations:"},
 	{Key: "program", Title: "This program:"},
 }
 
@@ -107,26 +98,18 @@ func run(args []string, e *env) int {
 	}
 	ctx, err := k.Parse(args)
 	if err != nil {
-		return report(e, exit.With(exit.Usage, usage(err)))
+		return report(e, exit.With(exit.Usage, commandline.Usage(err)))
 	}
 	return report(e, ctx.Run(e))
 }
 
 func newParser(c *cli, e *env) (*kong.Kong, error) {
-	return kong.New(c,
-		kong.Name("pellucid"),
-		kong.Description("The trust boundary for the Model Context Protocol: third-party text goes in, evidence comes out."),
-		kong.Writers(e.Stdout, e.Stderr),
-		kong.Exit(os.Exit),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+	return kong.New(c, append(commandline.Options("pellucid",
+		"The trust boundary for the Model Context Protocol: third-party text goes in, evidence comes out.", e.Stdout, e.Stderr),
 		kong.ExplicitGroups(verbGroups),
-		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
-		kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(decodeTime)),
-		kong.TypeMapper(reflect.TypeFor[slog.Level](), kong.MapperFunc(decodeLevel)),
-		kong.Vars{"log_levels": strings.Join(rules.LogLevels, ", ")},
 		kong.Vars{"clients": strings.Join(protect.Clients(), ","), "listed": strings.Join(protect.Clients(), ", ")},
 		kong.ValueFormatter(helpOf),
-	)
+	)...)
 }
 
 // helpOf is the help of a flag. "@PATH" at its start stands for what the member of the
@@ -142,23 +125,4 @@ func helpOf(v *kong.Value) string {
 }
 
 // report tells a person what went wrong, if anything did, and returns the exit code.
-func report(e *env, err error) int {
-	if err == nil {
-		return 0
-	}
-	if err = exit.Unwritten(err); err.Error() != "" {
-		fmt.Fprintf(e.Stderr, "pellucid: %s\n", terminal.Printable(terminal.Plain(err.Error())))
-	}
-	var coded *exit.Error
-	if errors.As(err, &coded) {
-		return coded.Code
-	}
-	return exit.Failed
-}
-
-// sayForClient tells a person who has started what a client starts why nothing happens.
-func sayForClient(e *env, verb string) {
-	if terminal.ReadsTerminal(e.Stdin) {
-		fmt.Fprintf(e.Stderr, "pellucid %s waits for a client that speaks MCP on standard input: a client's configuration starts it. Ctrl-C ends it.\n", verb)
-	}
-}
+func report(e *env, err error) int { return commandline.Report("pellucid", e.Stderr, err) }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
@@ -66,7 +67,7 @@ func TestTampered(t *testing.T) {
 	}
 	item := hold.Item{ID: id, Server: "files", Tool: "read", Principal: "lab-1", Rule: "hidden-tag", Code: finding.HiddenTag, Body: []byte(`{"content":[]}`)}
 	block := hold.Block{ID: id, Server: "files", Tool: "read", Evidence: id, Severity: 500, Since: time.Now(), Until: time.Now().Add(time.Hour), By: "ann"}
-	at, err := install.Open()
+	at, err := local.OpenState()
 	if err != nil {
 		t.Fatal(err)
 	}

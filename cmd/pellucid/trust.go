@@ -54,7 +54,7 @@ func (c *trustCmd) Run(e *env) error {
 
 type trustFlags struct {
 	At   string `placeholder:"TIME" help:"Time for which the scores are computed, since they change with time: RFC 3339, or an age (default: now)."`
-	JSON bool   `name:"json" help:"Print one JSON object for each score, as JSON lines."`
+	JSON bool   `name:"json" help:"Print one JSON object for each score, as JSON lines. pellucid-ground serve --scores reads them."`
 }
 
 func (c *trustFlags) print(e *env, s *trust.State, size int64) error {
@@ -65,11 +65,12 @@ func (c *trustFlags) print(e *env, s *trust.State, size int64) error {
 	if at.IsZero() {
 		at = time.Now()
 	}
-	write := standing.WriteTable
+	var n int
 	if c.JSON {
-		write = standing.WriteRows
+		n, err = standing.WriteRows(e.Stdout, s, size, at)
+	} else {
+		n, err = standing.WriteTable(e.Stdout, s, at)
 	}
-	n, err := write(e.Stdout, s, at)
 	fmt.Fprintf(e.Stderr, "%s, by the first %s of the log.\n", terminal.Plural(n, "score"), terminal.Plural(int(size), "record"))
 	return err
 }

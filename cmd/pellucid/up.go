@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 
 	"github.com/pellucid-mcp/pellucid/app"
 	"github.com/pellucid-mcp/pellucid/app/exit"
@@ -17,8 +19,6 @@ import (
 type upCmd struct {
 	Config string `short:"c" placeholder:"FILE" help:"Configuration (default: pellucid.yaml in this directory, or that of your configuration folder; without either, a demonstration)."`
 	Listen string `placeholder:"ADDR" help:"Address to listen on, instead of that of the configuration."`
-	Ground bool   `help:"Also serve the grounding adapter, at /ground/mcp. The section ground of the configuration sets it up, and serves it without this flag."`
-	DB     string `name:"db" env:"PELLUCID_DB" placeholder:"URL|PATH" help:"Store of the grounding adapter: a postgres:// URL, or the path of an SQLite file. That of the gateway is store in the configuration, or $$${env}."`
 }
 
 func (upCmd) Help() string {
@@ -42,7 +42,7 @@ func (c *upCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	b, err := app.OpenGateway(app.GatewayOptions{Listen: c.Listen, Ground: c.Ground, GroundDB: c.DB, Database: e.Getenv("PELLUCID_DB"), References: e.references(), Stderr: e.Stderr, Bind: true}, src)
+	b, err := app.OpenGateway(app.GatewayOptions{Listen: c.Listen, Database: e.Getenv("PELLUCID_DB"), References: e.references(), Stderr: e.Stderr, Bind: true}, src)
 	if err != nil {
 		return err
 	}
@@ -61,5 +61,16 @@ func (c *upCmd) source() (*app.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("up: find this program: %w", err)
 	}
-	return app.DemoSource(self), nil
+	return app.DemoSource(self, groundingProgram(self)), nil
+}
+
+// groundingProgram is the path of pellucid-ground: beside this program, or where the shell finds it; "" where it is not
+// installed.
+func groundingProgram(self string) string {
+	for _, name := range []string{filepath.Join(filepath.Dir(self), "pellucid-ground"), "pellucid-ground"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
 }

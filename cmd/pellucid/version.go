@@ -8,7 +8,6 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/pinfile"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
-	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/model/analysis"
 	"github.com/pellucid-mcp/pellucid/model/counterfactual"
 	"github.com/pellucid-mcp/pellucid/platform/build"
@@ -29,7 +28,6 @@ type formats struct {
 	Pin            string `json:"pin"`
 	PinFile        string `json:"pin_file"`
 	Evidence       string `json:"evidence"`
-	Attestation    string `json:"attestation"`
 	Counterfactual string `json:"counterfactual"`
 	Calibration    string `json:"calibration"`
 }
@@ -47,7 +45,7 @@ func (c *versionCmd) Run(e *env) error {
 			Modules []build.Module `json:"modules"`
 		}{v, formats{
 			Configuration: rules.FormatVersion, Store: schema, Surface: surface.DumpFormat, Pin: surface.PinFormat, PinFile: pinfile.Format,
-			Evidence: ledger.PredicateType, Attestation: string(attest.V03), Counterfactual: counterfactual.RecordVersion, Calibration: analysis.CalibrationVersion,
+			Evidence: ledger.PredicateType, Counterfactual: counterfactual.RecordVersion, Calibration: analysis.CalibrationVersion,
 		}, build.Modules()})
 	}
 	commit := ""

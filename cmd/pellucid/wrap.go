@@ -15,9 +15,11 @@ import (
 	"syscall"
 
 	"github.com/pellucid-mcp/pellucid/app"
+	"github.com/pellucid-mcp/pellucid/app/commandline"
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
+	"github.com/pellucid-mcp/pellucid/platform/logs"
 	"github.com/pellucid-mcp/pellucid/platform/resident"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -36,7 +38,7 @@ type wrapCmd struct {
 	Transport string   `enum:",auto,http,sse" default:"" placeholder:"WORD" help:"@servers.transport"`
 	Timeout   string   `placeholder:"TIME" help:"@defaults.timeout Default: 10m."`
 	Config    string   `short:"c" placeholder:"FILE" help:"Configuration (default: pellucid.yaml in your configuration folder, if it exists). A flag goes before it."`
-	Profile   string   `enum:",faithful,mcp" default:"" placeholder:"NAME" help:"@defaults.profile"`
+	Profile   string   `enum:",faithful,mcp,veritas-0.1" default:"" placeholder:"NAME" help:"@defaults.profile"`
 	Frame     string   `enum:",fence,meta,llm" default:"" placeholder:"KIND" help:"@defaults.frame"`
 	Policy    string   `placeholder:"PRESET|FILE" help:"Apply a policy to calls and results: observe, standard, strict, or a configuration file, of which only the policy is read (docs/spec/policy.md)."`
 	Evidence  string   `enum:",off,best-effort,required" default:"" placeholder:"MODE" help:"@evidence.mode Default: off, unless the configuration has evidence."`
@@ -82,7 +84,7 @@ func (c *wrapCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	log := app.NewLog(e.Stderr, r.Telemetry.LogJSON, r.Telemetry.LogLevel)
+	log := logs.New(e.Stderr, r.Telemetry.LogJSON, r.Telemetry.LogLevel)
 	c.warn(e, r, log)
 	for _, said := range c.FormerFlags {
 		log.Warn("a flag of an earlier release still works; pellucid protect rewrites the entries of your clients", "flag", said)
@@ -101,7 +103,7 @@ func (c *wrapCmd) Run(e *env) error {
 	defer stop()
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a client that reads no more is an error of Write: what is open is closed
 	resident.DropStartup()                                  // a relay is one of many, and stays
-	sayForClient(e, "wrap")
+	commandline.SayForClient(e.Stdin, e.Stderr, "pellucid wrap")
 	return w.Run(ctx, wire.NewLines(e.Stdin, e.Stdout, wire.LinesOptions{}))
 }
 

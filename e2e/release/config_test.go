@@ -27,6 +27,7 @@ type config struct {
 	}
 	Archives []struct {
 		ID           string
+		IDs          []string
 		NameTemplate string `yaml:"name_template"`
 		BuildsInfo   info   `yaml:"builds_info"`
 		Files        []struct {
@@ -36,6 +37,7 @@ type config struct {
 	}
 	Nfpms []struct {
 		ID, Bindir, MTime string
+		IDs               []string
 		Formats           []string
 		Scripts           map[string]string
 		Contents          []struct {
@@ -75,29 +77,34 @@ func readConfig(t *testing.T) *config {
 	if err := yaml.Unmarshal([]byte(read(t, ".goreleaser.yaml")), &c); err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Builds) != 1 || len(c.Archives) != 1 || len(c.Nfpms) != 1 || len(c.Sboms) != 1 {
-		t.Fatalf("%d builds, %d archives, %d packages, %d SBOMs: want one of each", len(c.Builds), len(c.Archives), len(c.Nfpms), len(c.Sboms))
+	if len(c.Builds) != 3 || len(c.Archives) != 2 || len(c.Nfpms) != 1 || len(c.Sboms) != 2 {
+		t.Fatalf("%d builds, %d archives, %d packages, %d SBOMs: want three builds, one package, and two of each other", len(c.Builds), len(c.Archives), len(c.Nfpms), len(c.Sboms))
 	}
 	return &c
 }
 
 // TestBuiltAlike: a release, `make build` and the image are built by the same flags.
 func TestBuiltAlike(t *testing.T) {
-	b := readConfig(t).Builds[0]
-	flags := strings.Join(b.Flags, " ") + ` -ldflags "` + strings.Join(b.Ldflags, " ") + `"`
-	if !strings.Contains(flags, "-trimpath") {
-		t.Errorf("flags %s: without -trimpath the folder of a build is in the binary", flags)
+	c := readConfig(t)
+	if fmt.Sprint(c.Archives[0].IDs, c.Nfpms[0].IDs) != "[pellucid pellucid-hook] [pellucid pellucid-hook]" {
+		t.Errorf("pellucid-hook is not in each package: %v %v", c.Archives[0].IDs, c.Nfpms[0].IDs)
 	}
-	if want := "go build " + flags + " -o bin/pellucid " + b.Main + "\n"; !strings.Contains(read(t, "Makefile"), want) {
-		t.Errorf("the Makefile does not say %q", want)
-	}
-	for _, want := range []string{"CGO_ENABLED=0", "GOTOOLCHAIN=local", "GOFLAGS=-buildvcs=true"} {
-		if !slices.Contains(b.Env, want) {
-			t.Errorf("the environment of a build lacks %s", want)
+	for _, b := range c.Builds {
+		flags := strings.Join(b.Flags, " ") + ` -ldflags "` + strings.Join(b.Ldflags, " ") + `"`
+		if !strings.Contains(flags, "-trimpath") {
+			t.Errorf("flags %s: without -trimpath the folder of a build is in the binary", flags)
 		}
-	}
-	if got := fmt.Sprint(b.Goos, b.Goarch); got != "[linux darwin windows] [amd64 arm64]" {
-		t.Errorf("built for %s", got)
+		if want := "go build " + flags + " -o bin/" + b.Binary + " " + b.Main + "\n"; !strings.Contains(read(t, "Makefile"), want) {
+			t.Errorf("the Makefile does not say %q", want)
+		}
+		for _, want := range []string{"CGO_ENABLED=0", "GOTOOLCHAIN=local", "GOFLAGS=-buildvcs=true"} {
+			if !slices.Contains(b.Env, want) {
+				t.Errorf("the environment of a build lacks %s", want)
+			}
+		}
+		if got := fmt.Sprint(b.Goos, b.Goarch); got != "[linux darwin windows] [amd64 arm64]" {
+			t.Errorf("built for %s", got)
+		}
 	}
 }
 
@@ -106,12 +113,14 @@ func TestTimesAndOwners(t *testing.T) {
 	c := readConfig(t)
 	const date = "{{ .CommitDate }}"
 	want := info{"root", "root", date}
-	if c.Archives[0].BuildsInfo != want {
-		t.Errorf("archive: the program: %+v", c.Archives[0].BuildsInfo)
-	}
-	for _, f := range c.Archives[0].Files {
-		if f.Info != want {
-			t.Errorf("archive: %s: %+v", f.Src, f.Info)
+	for _, a := range c.Archives {
+		if a.BuildsInfo != want {
+			t.Errorf("archive %s: the program: %+v", a.ID, a.BuildsInfo)
+		}
+		for _, f := range a.Files {
+			if f.Info != want {
+				t.Errorf("archive %s: %s: %+v", a.ID, f.Src, f.Info)
+			}
 		}
 	}
 	p := c.Nfpms[0]
@@ -134,8 +143,10 @@ func TestFilesExist(t *testing.T) {
 		t.Error("what a release writes is not in .gitignore, so its binaries would say that the checkout was changed")
 	}
 	var names []string
-	for _, f := range c.Archives[0].Files {
-		names = append(names, f.Src)
+	for _, a := range c.Archives {
+		for _, f := range a.Files {
+			names = append(names, f.Src)
+		}
 	}
 	for _, f := range c.Nfpms[0].Contents {
 		if f.Type != "dir" {
@@ -234,7 +245,9 @@ func (c *config) fileNames() (names []string) {
 			if goos == "windows" {
 				ending = ".zip"
 			}
-			names = append(names, fill(c.Archives[0].NameTemplate, goos, goarch)+ending, fill(c.Sboms[0].Documents[0], goos, goarch))
+			for i := range c.Archives {
+				names = append(names, fill(c.Archives[i].NameTemplate, goos, goarch)+ending, fill(c.Sboms[i].Documents[0], goos, goarch))
+			}
 		}
 		for _, format := range c.Nfpms[0].Formats {
 			names = append(names, formatNames[format](goarch))

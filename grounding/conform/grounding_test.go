@@ -4,13 +4,12 @@ package conform
 
 import (
 	"context"
-	"path/filepath"
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/corpus"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/storage"
+	"github.com/pellucid-mcp/pellucid/grounding/store/storetest"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
@@ -19,12 +18,7 @@ type grounding struct{ *ground.Adapter }
 
 func newGrounding(t testing.TB, p attest.Policy) grounding {
 	t.Helper()
-	s, err := storage.Open(t.Context(), filepath.Join(t.TempDir(), "ground.db"), storage.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	a, err := ground.New(ground.Options{Store: s, Policy: p})
+	a, err := ground.New(ground.Options{Store: storetest.Open(t), Policy: p})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"pgregory.net/rapid"
+
+	"github.com/pellucid-mcp/pellucid/grounding/attest"
 )
 
 // Few values each, so that ties, clashes and copies are common.

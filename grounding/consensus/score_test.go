@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pellucid-mcp/pellucid/text/strictjson"
 	"pgregory.net/rapid"
+
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 var numerals = []struct {

@@ -4,30 +4,18 @@ package ground_test
 
 import (
 	"context"
-	"path/filepath"
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/grounding/conform"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/storage"
+	"github.com/pellucid-mcp/pellucid/grounding/store/storetest"
 )
-
-// openStore opens an empty SQLite store for one test.
-func openStore(t testing.TB) *storage.Store {
-	t.Helper()
-	s, err := storage.Open(t.Context(), filepath.Join(t.TempDir(), "ground.db"), storage.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return s
-}
 
 // newAdapter makes an adapter; over a store of its own where o has none.
 func newAdapter(t testing.TB, o ground.Options) *ground.Adapter {
 	t.Helper()
 	if o.Store == nil {
-		o.Store = openStore(t)
+		o.Store = storetest.Open(t)
 	}
 	a, err := ground.New(o)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/grounding/store/storetest"
 )
 
 // A feedStore is a real store whose feed fails behind a cursor, and counts its pages.
@@ -36,7 +37,7 @@ func (s *feedStore) Feed(ctx context.Context, after ground.Cursor, limit int) ([
 // TestEntries: every entry once and in order, in pages of a bounded size, no more than the
 // limit, and no entry behind an error.
 func TestEntries(t *testing.T) {
-	s := &feedStore{Store: openStore(t)}
+	s := &feedStore{Store: storetest.Open(t)}
 	ingest(t, newAdapter(t, ground.Options{Store: s, Now: testClock}), sayings(600)...)
 	for _, c := range []struct {
 		name         string
@@ -93,7 +94,7 @@ func sayings(n int) []saying {
 
 // TestEntryAsJSON: a line has the stored bytes, for attestations and events.
 func TestEntryAsJSON(t *testing.T) {
-	store := openStore(t)
+	store := storetest.Open(t)
 	a := newAdapter(t, ground.Options{Store: store, Now: testClock, Issuers: []string{validator(t, "issuer").DID()}})
 	all := sayings(3)
 	receipts := ingest(t, a, all...)

@@ -13,12 +13,13 @@ import (
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/consensus"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/grounding/store/storetest"
 )
 
 // TestArrivalOrder: whatever the order in which attestations and events come, and
 // come again where that is asked for, every attestation ends with the same status.
 func TestArrivalOrder(t *testing.T) {
-	one, other := openStore(t), openStore(t)
+	one, other := storetest.Open(t), storetest.Open(t)
 	seen := map[consensus.Status]bool{}
 	run := 0
 	rapid.Check(t, func(rt *rapid.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/consensus"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/grounding/store/storetest"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
@@ -141,7 +142,7 @@ func TestEventBelieved(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var told []ground.Refused
-			s := openStore(t)
+			s := storetest.Open(t)
 			a := newAdapter(t, ground.Options{Store: s, Now: testClock, Issuers: []string{issuer},
 				Refused: func(r ground.Refused) { told = append(told, r) }})
 			hers := ingest(t, a, saying{by: "her", claim: "Ice melts.", dependsOn: []string{source}})[0].Hash
@@ -178,7 +179,7 @@ func TestEventBelieved(t *testing.T) {
 
 // TestEventRenewal: what was withdrawn its author brings back by saying it anew.
 func TestEventRenewal(t *testing.T) {
-	s := openStore(t)
+	s := storetest.Open(t)
 	a := newAdapter(t, ground.Options{Store: s, Now: testClock})
 	said := saying{by: "her", claim: "Ice melts."}
 	first := ingest(t, a, said)[0].Hash
@@ -194,7 +195,7 @@ func TestEventRenewal(t *testing.T) {
 
 // TestEventReplay: an event acts once, however it is written down.
 func TestEventReplay(t *testing.T) {
-	s := openStore(t)
+	s := storetest.Open(t)
 	told := 0
 	a := newAdapter(t, ground.Options{Store: s, Now: testClock, Issuers: []string{validator(t, "issuer").DID()},
 		Refused: func(ground.Refused) { told++ }})
@@ -248,7 +249,7 @@ func TestEventProjection(t *testing.T) {
 		{"long", attest.Policy{}, strings.Repeat("a ", 2000), strings.Repeat("a ", 998) + "a...", []string{"truncated"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			rec := &recorder{Store: openStore(t)}
+			rec := &recorder{Store: storetest.Open(t)}
 			a := newAdapter(t, ground.Options{Store: rec, Now: testClock, Policy: c.policy, Issuers: []string{validator(t, "issuer").DID()}})
 			at := testTime.Add(-time.Hour)
 			body, err := newEvent(ground.Retract, source, c.reason, at, validator(t, "issuer"))
@@ -292,7 +293,7 @@ func TestEventProjection(t *testing.T) {
 
 // TestEventFailures: what the store cannot do now is said, and may be done later.
 func TestEventFailures(t *testing.T) {
-	s := openStore(t)
+	s := storetest.Open(t)
 	a := newAdapter(t, ground.Options{Store: s, Now: testClock, Issuers: []string{validator(t, "issuer").DID()}})
 	own := event(t, ground.Retract, "sha256:"+strings.Repeat("0", 64), "her", testTime)
 	about := event(t, ground.Retract, source, "issuer", testTime)
@@ -442,7 +443,7 @@ func FuzzEvent(f *testing.F) {
 // TestBorrowedID: whoever takes the IRI of a source for an id brings down nothing
 // but what is their own.
 func TestBorrowedID(t *testing.T) {
-	s := openStore(t)
+	s := storetest.Open(t)
 	a := newAdapter(t, ground.Options{Store: s, Now: testClock})
 	hers := ingest(t, a, saying{by: "her", claim: "Ice melts.", dependsOn: []string{source}})[0].Hash
 	own := ingest(t, a, saying{by: "mallory", claim: "Ice is cold.", dependsOn: []string{source}})[0].Hash

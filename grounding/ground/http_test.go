@@ -17,6 +17,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/grounding/store/storetest"
 	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
@@ -227,7 +228,7 @@ func TestHTTPOne(t *testing.T) {
 }
 
 func TestHTTPStoreGone(t *testing.T) {
-	s := openStore(t)
+	s := storetest.Open(t)
 	a := newAdapter(t, ground.Options{Store: s, Now: testClock})
 	url := serveHTTP(t, a, ground.HTTPOptions{Auth: everybody{}, MCP: mcpOptions})
 	if res := request(t, "GET", url+"/readyz", "", nil); res.StatusCode != 200 {

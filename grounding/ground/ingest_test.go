@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,7 +14,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/storage"
+	"github.com/pellucid-mcp/pellucid/grounding/store/storetest"
 )
 
 // TestReceipts: each attestation of a batch has a fate of its own, and what was
@@ -76,10 +75,7 @@ func TestReceipts(t *testing.T) {
 // TestIngestFailures: a store that fails is told of, and a batch that was not
 // acknowledged may be handed in again.
 func TestIngestFailures(t *testing.T) {
-	s, err := storage.Open(t.Context(), filepath.Join(t.TempDir(), "ground.db"), storage.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := storetest.Open(t)
 	a := newAdapter(t, ground.Options{Store: s, Now: testClock})
 	body := saying{by: "a", claim: "Snow is cold."}.sign(t)
 

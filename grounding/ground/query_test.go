@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +18,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
 	"github.com/pellucid-mcp/pellucid/grounding/consensus"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/storage"
+	"github.com/pellucid-mcp/pellucid/grounding/store/storetest"
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
@@ -386,12 +385,7 @@ func TestEscapes(t *testing.T) {
 // TestStale: what another policy has projected is projected anew, and what the
 // policy of today refuses is withheld.
 func TestStale(t *testing.T) {
-	where := filepath.Join(t.TempDir(), "ground.db")
-	s, err := storage.Open(t.Context(), where, storage.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := storetest.Open(t)
 	old := newAdapter(t, ground.Options{Store: s, Now: testClock, Policy: attest.Policy{Confusables: scrub.Flag}})
 	ingest(t, old, saying{by: "a", claim: "Coffee is a drink.", rationale: "p\u0430ypal"}, saying{by: "b", claim: "Coffee is a drink."})
 

@@ -43,7 +43,7 @@ const (
 	DomainNotBelieved Problem = "the profile does not believe that consensus domain"
 	ProfileUnknown    Problem = "no profile has that identifier"
 	ProfileRefused    Problem = "the profile document is not valid"
-	ScoresUnknown     Problem = "the profile takes scores of the ledger, and this adapter has no ledger"
+	ScoresUnknown     Problem = "the profile takes trust scores, and this adapter has none"
 	HashMalformed     Problem = "the hash is malformed"
 	NotFound          Problem = "no attestation has that hash"
 	LimitOutOfRange   Problem = "the limit is out of range"

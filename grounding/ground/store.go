@@ -62,8 +62,6 @@ var (
 	ErrFull        = errors.New("ground: store is full")
 	ErrUnavailable = errors.New("ground: store is unavailable")
 	ErrInvalid     = errors.New("ground: record cannot be stored")
-	// ErrNewerSchema means that a later release has migrated the store.
-	ErrNewerSchema = errors.New("ground: store has a newer schema than this release knows")
 )
 
 // MaxBatch is the greatest number of records in a Put.

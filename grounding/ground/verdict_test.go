@@ -16,6 +16,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/grounding/consensus"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/grounding/store/storetest"
 	"github.com/pellucid-mcp/pellucid/platform/datatest"
 )
 
@@ -143,7 +144,7 @@ func letters(s string) string {
 func TestLedgerScores(t *testing.T) {
 	const profile = `{"@context":"https://veritas-protocol.example/cpml/v0.1","@type":"ConsensusProfile","id":"urn:cpml:mine","version":"1",` +
 		`"issued":"2020-01-01T00:00:00Z","domains":[{"name":"scientific-default","weight":1}],"validators":{"ledger":"reputation"}}`
-	store := openStore(t)
+	store := storetest.Open(t)
 	asked := 0
 	point := ground.LedgerPoint{Size: 12, At: testTime, Options: "1 700000 50000 86400"}
 	a := newAdapter(t, ground.Options{Now: testClock, Store: store,
@@ -183,7 +184,7 @@ func TestLedgerScores(t *testing.T) {
 // TestUntypedIsLoosened: what a loosened adapter has let through is shown by such an adapter
 // alone, with the deviation; a strict one withholds it, and it does not count.
 func TestUntypedIsLoosened(t *testing.T) {
-	store := openStore(t)
+	store := storetest.Open(t)
 	loose := newAdapter(t, ground.Options{Now: testClock, Store: store, DangerouslyIngestUntyped: true})
 	ingest(t, loose, saying{by: "a", claim: "Bees can count.", rationale: "See [here](https://x.example/)."})
 	for _, x := range []struct {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,7 +15,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/grounding/demonstration"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
-	"github.com/pellucid-mcp/pellucid/storage"
+	"github.com/pellucid-mcp/pellucid/grounding/store/storetest"
 )
 
 // A failing store is a real one whose Put fails some times.
@@ -36,12 +35,7 @@ func (f *failing) Put(ctx context.Context, batch []ground.Record, evidence func(
 // newAdapter returns an adapter with a store of its own.
 func newAdapter(t *testing.T) *ground.Adapter {
 	t.Helper()
-	s, err := storage.Open(t.Context(), filepath.Join(t.TempDir(), "ground.db"), storage.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	a, err := ground.New(ground.Options{Store: s})
+	a, err := ground.New(ground.Options{Store: storetest.Open(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,12 +54,7 @@ func entries(yield func([]byte, error) bool) {
 // importInto runs an import into a store that fails.
 func importInto(t *testing.T, err error, times int64) (im *Import, out string, got error) {
 	t.Helper()
-	s, openErr := storage.Open(t.Context(), filepath.Join(t.TempDir(), "ground.db"), storage.Options{})
-	if openErr != nil {
-		t.Fatal(openErr)
-	}
-	defer s.Close()
-	f := &failing{Store: s, err: err}
+	f := &failing{Store: storetest.Open(t), err: err}
 	f.times.Store(times)
 	a, newErr := ground.New(ground.Options{Store: f})
 	if newErr != nil {

@@ -117,3 +117,9 @@ func Public(a netip.Addr) bool {
 	}
 	return true
 }
+
+// IsHTTP reports whether s is an http or https URL with a host.
+func IsHTTP(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")
+}

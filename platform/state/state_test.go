@@ -111,14 +111,45 @@ func TestLocate(t *testing.T) {
 		{"linux", map[string]string{"LOCALAPPDATA": "/l"}, home, "/h/.local/state/pellucid"},
 		{"darwin", nil, home, "/h/Library/Application Support/pellucid"},
 		{"darwin", map[string]string{"XDG_STATE_HOME": "/x"}, home, "/x/pellucid"},
-		{"windows", map[string]string{"LOCALAPPDATA": "/l"}, home, "/l/pellucid"},
-		{"windows", nil, home, "/h/AppData/Local/pellucid"},
+		{"windows", map[string]string{"LOCALAPPDATA": "/l", "APPDATA": "/r"}, home, "/h/.pellucid"},
+		{"windows", map[string]string{"XDG_STATE_HOME": "/x"}, home, "/x/pellucid"},
+		{"windows", nil, none, ""},
 		{"linux", nil, none, ""},
 	} {
 		got, err := locate(tt.goos, func(k string) string { return tt.env[k] }, tt.home)
 		if filepath.ToSlash(got) != tt.want || (err != nil) != (tt.want == "") {
 			t.Errorf("%s %v: %q, %v; want %q", tt.goos, tt.env, got, err, tt.want)
 		}
+	}
+}
+
+// TestFormer: on Windows, the directory of an earlier release is found where it is there and another one is not named.
+func TestFormer(t *testing.T) {
+	local := t.TempDir()
+	env := map[string]string{"LOCALAPPDATA": local}
+	find := func(goos string) string { return former(goos, func(k string) string { return env[k] }) }
+	if got := find("windows"); got != "" {
+		t.Errorf("without one: %q", got)
+	}
+	old := filepath.Join(local, "pellucid")
+	if err := os.Mkdir(old, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := find("windows"); got != "" {
+		t.Errorf("with nothing in it: %q", got)
+	}
+	if err := os.WriteFile(filepath.Join(old, "install.key"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := find("windows"); got != old {
+		t.Errorf("%q, want %q", got, old)
+	}
+	if got := find("linux"); got != "" {
+		t.Errorf("on Linux: %q", got)
+	}
+	env["PELLUCID_STATE"] = local
+	if got := find("windows"); got != "" {
+		t.Errorf("with PELLUCID_STATE: %q", got)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -37,17 +36,6 @@ func Inline(s string) string {
 const MaxInline = 512 // bytes
 
 var lineEnds = strings.NewReplacer("\n", "\u2039U+000A LINE FEED\u203a", "\t", "\u2039U+0009 CHARACTER TABULATION\u203a")
-
-// ShellWord is a name that a person may copy: as it is where it is plain, else quoted.
-func ShellWord(s string) string {
-	if s != "" && strings.Trim(s, plainWord) == "" {
-		return s
-	}
-	return strconv.QuoteToASCII(s)
-}
-
-// plainWord has the characters that no shell takes for anything else.
-const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@=+,%"
 
 // A palette colours words for a person; the zero palette does not.
 type Palette struct{ On bool }

@@ -3,6 +3,7 @@
 package index
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -55,6 +56,37 @@ func (f *Filter) Match(r *Row) bool {
 		return true
 	}
 	return false
+}
+
+// Newest returns the rows that f selects, at most limit of them, the newest first. asRow returns what an index would have
+// of a row.
+func Newest[T any](rows iter.Seq2[T, error], f *Filter, limit int, asRow func(*T) Row) ([]T, error) {
+	type timed struct {
+		at  time.Time
+		row T
+	}
+	var list []timed
+	cut := func() {
+		slices.SortStableFunc(list, func(a, b timed) int { return b.at.Compare(a.at) })
+		list = list[:min(len(list), limit)]
+	}
+	for r, err := range rows {
+		if err != nil {
+			return nil, err
+		}
+		if row := asRow(&r); f.Match(&row) {
+			list = append(list, timed{row.Time, r})
+		}
+		if len(list) >= 2*limit {
+			cut()
+		}
+	}
+	cut()
+	out := make([]T, len(list))
+	for i := range list {
+		out[i] = list[i].row
+	}
+	return out, nil
 }
 
 // latest is the last microsecond of the year 9999.

@@ -126,28 +126,6 @@ func (f *Follower) apply(e trust.Observation) {
 	}
 }
 
-// Validators reads what the log has beyond the scores, and returns those of validators,
-// named by their DIDs, at the time now, and the size of the log at which they stand. It is for
-// a Follower that nothing else moves on: a snapshot is saved where much was read.
-func (f *Follower) Validators(ctx context.Context, dids []string, now int64) (scores []trust.Score, size int64, err error) {
-	if err := f.Catch(ctx); err != nil {
-		return nil, 0, err
-	}
-	f.mu.Lock()
-	long := f.size >= f.saved+far
-	size = f.size
-	for _, did := range dids {
-		scores = append(scores, f.book.Score(trust.Origin{Validator: ValidatorName(did)}, now))
-	}
-	f.mu.Unlock()
-	if long {
-		if err := f.save(ctx, true); err != nil {
-			f.log.Warn("trust scores of validators could not be saved: they are computed again from the log", "error", err)
-		}
-	}
-	return scores, size, nil
-}
-
 // Follow keeps up with the log until ctx ends, and saves the scores then.
 func (f *Follower) Follow(ctx context.Context) {
 	tick := time.NewTicker(look)

@@ -70,14 +70,18 @@ func CheckSnapshot(ctx context.Context, l Kept, size int64) (at int64, found boo
 	return at, true, err
 }
 
-// A row is a score for programs.
-type row struct {
+// A Row is a score for programs.
+type Row struct {
 	Server    string `json:"server,omitzero"`
 	Tool      string `json:"tool,omitzero"`
 	Validator string `json:"validator,omitzero"`
 	Score     string `json:"score"`
 	LoweredBy string `json:"lowered_by,omitzero"`
 	LoweredAt string `json:"lowered_at,omitzero"`
+
+	Size    int64     `json:"log_size"` // the records of the log that the score is computed from
+	At      time.Time `json:"at"`       // the time for which it is computed
+	Options string    `json:"trust"`    // trust.Options.Name
 }
 
 // lastLowered says what lowered a score last, and when.
@@ -89,12 +93,12 @@ func lastLowered(s *trust.State, o trust.Origin) (by, when string) {
 	return string(kind), time.Unix(at, 0).UTC().Format(time.RFC3339)
 }
 
-// WriteRows prints the scores at a time as JSON lines, and returns their number.
-func WriteRows(dst io.Writer, s *trust.State, at time.Time) (n int, err error) {
+// WriteRows prints the scores at a time as JSON lines, and returns their number. size is that of the log.
+func WriteRows(dst io.Writer, s *trust.State, size int64, at time.Time) (n int, err error) {
 	w := bufio.NewWriter(dst)
 	for o, score := range s.All(at.Unix()) {
 		by, when := lastLowered(s, o)
-		if err := terminal.WriteJSON(w, row{o.Server, o.Tool, o.Validator, score.String(), by, when}); err != nil {
+		if err := terminal.WriteJSON(w, Row{o.Server, o.Tool, o.Validator, score.String(), by, when, size, at.UTC().Truncate(time.Second), s.Options().Name()}); err != nil {
 			return n, err
 		}
 		n++

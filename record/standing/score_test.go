@@ -76,14 +76,14 @@ func TestTable(t *testing.T) {
 	var people, program strings.Builder
 	at := time.Unix(1000, 0)
 	n, err := standing.WriteTable(&people, s, at)
-	m, err2 := standing.WriteRows(&program, s, at)
+	m, err2 := standing.WriteRows(&program, s, 9, at)
 	if err != nil || err2 != nil || n != m || n != 4 {
 		t.Fatalf("%d and %d scores: %v, %v: %s", n, m, err, err2, &people)
 	}
 	if got := people.String(); !strings.HasPrefix(got, "SCORE") || strings.Count(got, "\n") != n+1 || !strings.Contains(got, "  b/t           hijack 1970-01-01T00:16:40Z\n") || !strings.Contains(got, "  validator ab  -\n") {
 		t.Errorf("%q", got)
 	}
-	if got := program.String(); strings.Count(got, "\n") != n || !strings.Contains(got, `{"validator":"ab","score":"`) || !strings.Contains(got, `"tool":"t","score":"0.301000","lowered_by":"hijack","lowered_at":"1970-01-01T00:16:40Z"`) {
+	if got := program.String(); strings.Count(got, "\n") != n || !strings.Contains(got, `{"validator":"ab","score":"`) || !strings.Contains(got, `"log_size":9,"at":"1970-01-01T00:16:40Z","trust":"`+(trust.Options{}).Name()+`"}`) || !strings.Contains(got, `"tool":"t","score":"0.301000","lowered_by":"hijack","lowered_at":"1970-01-01T00:16:40Z"`) {
 		t.Errorf("%q", got)
 	}
 	people.Reset()

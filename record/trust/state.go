@@ -65,6 +65,9 @@ func New(o Options) *State {
 	}
 }
 
+// Options returns the options that the scores are computed by.
+func (s *State) Options() Options { return s.o }
+
 func newTable[R any](most int) table[R] {
 	return table[R]{rows: map[string]R{}, most: most, swept: math.MinInt64}
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes attestations of published fact checks, one JSON line each, for `pellucid ground import`.
+"""Makes attestations of published fact checks, one JSON line each, for `pellucid-ground import`.
 
-    pellucid keys new attestation --out checker.key
-    claimreview.py --key checker.key feed.json | pellucid ground import
+    pellucid-ground attest new --out checker.key
+    claimreview.py --key checker.key feed.json | pellucid-ground import
 
 The feed is schema.org ClaimReview as JSON-LD (one, a list, a graph or a feed), or an answer of Google's Fact Check
 Tools API (claims:search). The key is yours: each attestation says that you have read this rating there, and not that
@@ -81,7 +81,7 @@ def attestation(review, domain):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--key", required=True, help="file of your key, as `pellucid keys new attestation` writes it")
+    p.add_argument("--key", required=True, help="file of your key, as `pellucid-ground attest new` writes it")
     p.add_argument("--domain", default="journalism-default", help="consensus domain (default: %(default)s)")
     p.add_argument("feed", nargs="?", type=argparse.FileType("rb"), default=sys.stdin.buffer)
     a = p.parse_args()
@@ -89,9 +89,9 @@ def main():
     for n, review in enumerate(reviews(json.load(a.feed)), 1):
         try:
             line = json.dumps(attestation(review, a.domain), ensure_ascii=False).encode()
-            done = subprocess.run(["pellucid", "attest", "sign", "--key", a.key], input=line, stdout=subprocess.PIPE)
+            done = subprocess.run(["pellucid-ground", "attest", "sign", "--key", a.key], input=line, stdout=subprocess.PIPE)
             if done.returncode:
-                raise ValueError("pellucid attest sign refuses it")
+                raise ValueError("pellucid-ground attest sign refuses it")
             sys.stdout.buffer.write(done.stdout)
         except (ValueError, AttributeError, TypeError) as e:  # nothing of the feed is repeated
             left_out += 1

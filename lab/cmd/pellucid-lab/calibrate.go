@@ -15,6 +15,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/lab/calibration"
 	"github.com/pellucid-mcp/pellucid/model/analysis"
 	"github.com/pellucid-mcp/pellucid/model/interval"
+	"github.com/pellucid-mcp/pellucid/platform/egress"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
@@ -55,7 +56,7 @@ func (c *calibrateCmd) Validate() error {
 	switch {
 	case (c.Oracle == "") == (c.URL == ""):
 		return errors.New("say which model to ask: --url or --oracle")
-	case c.URL != "" && !rules.IsHTTP(c.URL):
+	case c.URL != "" && !egress.IsHTTP(c.URL):
 		return errors.New("--url: want http:// or https:// and a host")
 	case c.Oracle != "" && (file == "" || kind != "script"):
 		return errors.New("--oracle: want script:FILE")

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
-	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/lab/ccrbench"
+	"github.com/pellucid-mcp/pellucid/platform/egress"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
@@ -57,7 +57,7 @@ func (c *ccrCmd) Validate() error {
 }
 
 func (c *ccrCmd) Run(e *env) error {
-	if c.Live != "" && !rules.IsHTTP(c.Live) {
+	if c.Live != "" && !egress.IsHTTP(c.Live) {
 		return exit.With(exit.Usage, errors.New("ccr: --live: want http:// or https:// and a host"))
 	}
 	if c.Live != "" {
