@@ -49,7 +49,7 @@ func (x *teller) causesOfAll(ctx context.Context, d *ruled) {
 	}
 	if x.src.Flagged != nil {
 		for _, f := range x.src.Flagged(x.id) {
-			x.cause("sentence", f.Classified.Name, "Classifier "+f.Classified.Name+" found this sentence the worst: "+f.Sentence)
+			x.cause("sentence", f.Classified.Name, fmt.Sprintf("Classifier %s, with a score of %.2f of 1, found this sentence the worst: %s", f.Classified.Name, f.Classified.Score, f.Sentence))
 		}
 	}
 	x.causeOfPin(ctx, d)

@@ -67,7 +67,7 @@ def order(pieces, special):
 def base(wheel, ranks):
     """The tensors by name, and the vectors of the pieces of those ranks."""
     pieces, _, special, named = read(wheel)
-    words = named.pop("emb.word").reshape(len(pieces), -1)
+    words = named.pop("emb.word").reshape(-1, 384)  # some rows more than pieces
     return named, words[np.array(order(pieces, special))[ranks]]
 
 
