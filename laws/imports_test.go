@@ -9,7 +9,9 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,20 +55,21 @@ platform/loopback:
 platform/egress:   platform/loopback
 platform/sigv4:    github.com/aws/aws-sdk-go-v2
 platform/privacy:  golang.org/x/sys
-platform/state:    platform/privacy
+platform/state:    platform/privacy golang.org/x/sys
+platform/syserror: golang.org/x/sys
 platform/logtest:
 platform/waittest:
 platform/programtest:
 platform/pgtest:   platform/programtest github.com/jackc/pgx
 platform/datatest:
-platform/auth:     text/finding text/rfc3339 text/strictjson github.com/go-jose/go-jose golang.org/x/time
+platform/auth:     text/finding text/rfc3339 text/strictjson github.com/go-jose/go-jose golang.org/x/time platform/syserror
 platform/keyring:
 platform/capture:  filippo.io/age platform/keyring
 platform/keychain: github.com/zalando/go-keyring github.com/godbus/dbus
 platform/login:    text/finding text/strictjson platform/auth platform/backoff platform/capture platform/egress platform/keychain platform/loopback platform/state github.com/go-json-experiment/json
 platform/lease: platform/backoff golang.org/x/sys
 platform/peer:
-platform/listen:   text/finding platform/auth platform/loopback
+platform/listen:   text/finding platform/auth platform/loopback platform/syserror
 platform/resident:
 platform/signin:
 platform/terminal: platform/privacy text/finding text/scrub text/href text/ucd text/strictjson github.com/go-json-experiment/json golang.org/x/sys
@@ -76,7 +79,7 @@ platform/valueref: platform/terminal text/finding
 platform/scripttest: github.com/rogpeppe/go-internal
 
 # mcp: reads and writes messages of the Model Context Protocol, in both eras, and lists where third-party text stands in them
-mcp/wire:     text/eventstream text/finding text/strictjson platform/backoff platform/reuse platform/intake
+mcp/wire:     text/eventstream text/finding text/strictjson platform/backoff platform/reuse platform/intake platform/syserror
 mcp/mcpmsg:   text/strictjson mcp/wire
 mcp/mcpshape: text/strictjson platform/reuse mcp/mcpmsg
 mcp/session:  text/strictjson platform/keyring mcp/wire
@@ -131,7 +134,7 @@ boundary/admit:                text/finding text/frame text/strictjson platform/
 boundary/fleet:                text/finding text/frame text/strictjson platform/backoff platform/child mcp/wire mcp/mcpmsg boundary/gateway platform/intake
 boundary/rules:                text/finding text/scrub text/href text/frame text/jsonc text/rfc3339 text/strictjson text/ucd platform/auth platform/build platform/capture platform/egress platform/listen platform/logs platform/loopback platform/valueref platform/signin platform/terminal mcp/wire record/captures record/trust record/ledger record/webhook record/witness model/delegation model/format model/llm boundary/classify boundary/classify/deep boundary/classify/local boundary/classify/onnx boundary/classify/remote boundary/gateway boundary/policy boundary/policy/expr boundary/policy/values boundary/surface github.com/goccy/go-yaml github.com/fsnotify/fsnotify
 boundary/classifiers:          text/finding text/scrub text/strictjson model/llm boundary/policy boundary/gateway boundary/classify boundary/classify/deep boundary/classify/judge boundary/classify/local boundary/classify/onnx boundary/rules
-boundary/reviewer:             model/llm boundary/rules boundary/surface
+boundary/reviewer:             model/llm boundary/rules boundary/surface boundary/classify boundary/policy
 boundary/plug:                 text/finding text/frame text/scrub text/strictjson platform/intake boundary/gateway github.com/go-json-experiment/json
 boundary/hook/socket:          platform/state
 boundary/hook:                 text/frame text/strictjson boundary/gateway boundary/hook/socket
@@ -140,7 +143,7 @@ boundary/preflight:            text/finding text/strictjson platform/build platf
 boundary/meter:                text/finding text/scrub text/frame mcp/mcpmsg boundary/policy boundary/classify boundary/gateway go.opentelemetry.io/otel github.com/prometheus
 
 # storage: keeps state in SQLite or Postgres, behind interfaces that the packages above define
-storage: text/finding platform/backoff platform/privacy mcp/session record/captures record/hold record/ledger record/sequence record/index boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text platform/lease platform/signin record/webhook
+storage: text/finding platform/backoff platform/privacy mcp/session record/captures record/hold record/ledger record/sequence record/index boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text platform/lease platform/signin record/webhook platform/syserror
 
 # grounding: checks and stores signed attestations, composes a verdict from them, and serves both to a model
 grounding/attest:    text/finding text/scrub text/href text/ucd text/rfc3339 text/strictjson github.com/mr-tron/base58
@@ -153,11 +156,11 @@ grounding/store/storetest: storage grounding/store
 grounding/validator: text/finding text/strictjson platform/privacy platform/terminal grounding/attest
 grounding/ingest:    text/finding platform/backoff platform/state platform/terminal text/strictjson grounding/attest grounding/ground
 grounding/corpus:
-grounding/conform:   text/finding text/strictjson text/ucd platform/terminal grounding/attest grounding/corpus github.com/modelcontextprotocol/go-sdk
+grounding/conform:   text/finding text/strictjson text/ucd platform/terminal grounding/attest grounding/corpus github.com/modelcontextprotocol/go-sdk platform/syserror
 
 # app: opens an installation and assembles what a verb serves from compiled rules; it also checks, audits and demonstrates an installation, erases a person from it, and holds the exit codes
 app/demo:    text/finding text/frame text/scrub platform/state platform/terminal github.com/modelcontextprotocol/go-sdk
-app/exit:
+app/exit: platform/syserror
 app/commandline: text/finding platform/listen platform/logs platform/terminal app/exit github.com/alecthomas/kong
 app/local:   text/finding text/frame platform/auth platform/keyring platform/privacy platform/state platform/terminal platform/valueref record/ledger record/sequence record/index storage app/exit
 app/grounding: text/finding text/frame text/href text/scrub text/strictjson platform/auth platform/build platform/keyring platform/listen platform/state platform/terminal platform/valueref record/index record/ledger record/sequence record/standing record/trust storage grounding/attest grounding/consensus grounding/demonstration grounding/didweb grounding/ground grounding/ingest grounding/store grounding/validator app/exit app/local
@@ -354,10 +357,9 @@ func banned(imp string) string {
 	return ""
 }
 
-// impurities lists what f does that a core package must not: go statements,
-// clocks and locks.
-func impurities(f *ast.File) []string {
-	names := map[string]string{} // local name → import path
+// localNames are the import paths of a file by their names in it.
+func localNames(f *ast.File) map[string]string {
+	names := map[string]string{}
 	for _, imp := range f.Imports {
 		path, _ := strconv.Unquote(imp.Path.Value)
 		local := path[strings.LastIndexByte(path, '/')+1:]
@@ -366,6 +368,54 @@ func impurities(f *ast.File) []string {
 		}
 		names[local] = path
 	}
+	return names
+}
+
+// TestSystemErrors: Windows has numbers of its own for what befalls an address, a connection or a pipe, and those
+// that syscall names never come there. platform/syserror knows them on every system.
+func TestSystemErrors(t *testing.T) {
+	for _, file := range goFiles(t) {
+		if path.Dir(file.path) == "platform/syserror" {
+			continue
+		}
+		for _, name := range systemErrors(file.ast) {
+			t.Errorf("%s: %s: platform/syserror tells that on every system", file.path, name)
+		}
+	}
+	const src = `package p
+import ("syscall"; w "golang.org/x/sys/windows")
+var _ = []any{syscall.EPIPE, syscall.EROFS, w.WSAECONNREFUSED, x.ECONNRESET}`
+	f, err := parser.ParseFile(token.NewFileSet(), "p.go", src, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(systemErrors(f), " "); got != "syscall.EPIPE w.WSAECONNREFUSED" {
+		t.Errorf("found %q", got)
+	}
+}
+
+var systemError = regexp.MustCompile(`^(WSA)?E(ADDR|CONN|HOST|NET|PIPE|SHUTDOWN|TIMEDOUT)|^ERROR_(BROKEN_PIPE|NO_DATA)$`)
+
+func systemErrors(f *ast.File) (found []string) {
+	names := localNames(f)
+	ast.Inspect(f, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		x, ok := sel.X.(*ast.Ident)
+		if ok && (names[x.Name] == "syscall" || strings.HasPrefix(names[x.Name], "golang.org/x/sys/")) && systemError.MatchString(sel.Sel.Name) {
+			found = append(found, x.Name+"."+sel.Sel.Name)
+		}
+		return true
+	})
+	return found
+}
+
+// impurities lists what f does that a core package must not: go statements,
+// clocks and locks.
+func impurities(f *ast.File) []string {
+	names := localNames(f)
 	var out []string
 	if path, dot := names["."]; dot {
 		out = append(out, "a dot import of "+path)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -118,7 +119,11 @@ func (x *examiner) clientFile(opt protect.Options, t protect.Target, inUse bool)
 		x.report.add(t.Client, OK, "%s", says)
 	}
 	if t.ReadInstead != "" {
-		x.report.add(t.Client, Warning, "the installed app does not read %s, but %s: its servers belong there", t.Path, t.ReadInstead)
+		reads := "reads"
+		if _, err := os.Stat(t.ReadInstead); err != nil {
+			reads = "will read" // once it has written its settings
+		}
+		x.report.add(t.Client, Warning, "the installed app %s %s in the place of %s: configure its servers there", reads, t.ReadInstead, t.Path)
 	}
 }
 

@@ -132,7 +132,7 @@ func keepCopy(from, to string) error {
 		err = os.MkdirAll(filepath.Dir(to), 0o700)
 	}
 	if err == nil {
-		err = state.Replace(to, b, func(tmp *os.File) error { return errors.Join(tmp.Chmod(0o700), tmp.Sync()) })
+		err = state.Replace(to, b, func(tmp *os.File) error { return errors.Join(tmp.Chmod(0o700), tmp.Sync(), state.Vacate(to)) })
 	}
 	if err != nil {
 		return fmt.Errorf("protect: copy this program, which lies in a cache that is emptied: %w", err)

@@ -31,7 +31,8 @@ func shown(t *testing.T, r Report, files []Target) (text, json string) {
 	text, json = person.String(), program.String()
 	for i, f := range files {
 		name := "FILE" + string(rune('A'+i))
-		text, json = strings.ReplaceAll(text, f.Path, name), strings.ReplaceAll(json, f.Path, name)
+		both := strings.NewReplacer(strings.ReplaceAll(f.Path, `\`, `\\`), name, f.Path, name) // quoted, or as it is
+		text, json = both.Replace(text), both.Replace(json)
 	}
 	return text, json
 }

@@ -4,14 +4,10 @@
 package reviewer
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
-	"github.com/pellucid-mcp/pellucid/boundary/classify"
-	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/model/llm"
@@ -21,8 +17,8 @@ import (
 // Its owner closes it.
 type Model struct {
 	of       *rules.Review
-	endpoint *llm.Endpoint    // of a language model
-	judge    *classify.Member // of the operator's own
+	endpoint *llm.Endpoint // of a language model
+	judge    ownJudge      // of the operator's own
 	cache    surface.Cache
 	progress func(server string, s surface.Step)
 }
@@ -36,16 +32,10 @@ func New(r *rules.Review, cache surface.Cache, progress func(server string, s su
 		v.endpoint, err = r.Endpoint()
 		return v, err
 	}
-	c, err := r.Service()
-	if err != nil {
-		return nil, err
-	}
-	v.judge, err = classify.New(classify.Options{Name: "review", Classifier: c, Mode: policy.Enforce, Fail: classify.FailClosed, Timeout: r.Timeout, Most: maxReviewed})
+	var err error
+	v.judge, err = r.OwnJudge()
 	return v, err
 }
-
-// maxReviewed is more bytes than any part of a surface has that is asked about at once.
-const maxReviewed = 1 << 20
 
 // Of returns the rules that it was made of.
 func (v *Model) Of() *rules.Review { return v.of }
@@ -68,7 +58,7 @@ func (v *Model) Review(server, transport string) *surface.Review {
 		TotalTokens: v.of.Tokens, Timeout: v.of.Timeout,
 	}
 	if v.judge != nil {
-		out.Reviewer = ownJudge{v.judge}
+		out.Reviewer = v.judge
 	}
 	if v.progress != nil {
 		out.Progress = func(s surface.Step) { v.progress(server, s) }
@@ -110,18 +100,12 @@ func (v *asked) Review(ctx context.Context, q surface.Question) (surface.Answer,
 }
 
 // ownJudge is a judge of the operator's own.
-type ownJudge struct{ member *classify.Member }
+type ownJudge func(ctx context.Context, text string) (string, error)
 
-// Review answers as a language model would: OK, or what was flagged.
+// Review passes on what the judge says of the material.
 func (v ownJudge) Review(ctx context.Context, q surface.Question) (surface.Answer, error) {
-	a := v.member.Judge(ctx, []classify.Segment{{View: q.Material}})
-	switch {
-	case a.Reason != classify.Judged:
-		return surface.Answer{}, cmp.Or(a.Err, errors.New("reviewer: not judged: "+string(a.Reason)))
-	case a.Flagged():
-		return surface.Answer{Text: fmt.Sprintf("flagged with score %.2f %s", a.P, a.Code), Whole: true}, nil
-	}
-	return surface.Answer{Text: "OK", Whole: true}, nil
+	text, err := v(ctx, q.Material)
+	return surface.Answer{Text: text, Whole: err == nil}, err
 }
 
 // Opinion is what the model says of the version of an item that waits, for a person.

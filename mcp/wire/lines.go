@@ -10,11 +10,11 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/platform/reuse"
+	"github.com/pellucid-mcp/pellucid/platform/syserror"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -302,7 +302,7 @@ func fold(raw []byte) {
 
 // peerError names the ways in which a peer that has gone shows itself.
 func peerError(err error) error {
-	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, os.ErrClosed) {
+	if syserror.Lost(err) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, os.ErrClosed) {
 		return ErrPeerClosed
 	}
 	return err

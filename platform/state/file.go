@@ -44,7 +44,7 @@ func (d *Dir) Read(name string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := openShared(path)
+	f, err := openShared(path, os.O_RDONLY)
 	if err != nil {
 		return nil, fmt.Errorf("state: read: %w", err)
 	}

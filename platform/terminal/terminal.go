@@ -43,7 +43,7 @@ type Palette struct{ On bool }
 // PaletteFor returns colours for w where it is a terminal, unless the person
 // does not want any (https://no-color.org).
 func PaletteFor(w io.Writer, getenv func(string) string) Palette {
-	return Palette{On: IsTerminal(w) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
+	return Palette{On: isObeying(w) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
 }
 
 func (p Palette) paint(sgr, s string) string {
@@ -68,6 +68,12 @@ func IsTerminal(w io.Writer) bool {
 	}
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// isObeying reports whether w is a terminal that obeys escape sequences.
+func isObeying(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && IsTerminal(f) && obeysEscapes(f)
 }
 
 // ReadsTerminal reports whether a person may answer on r.
