@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/audit"
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/classifiers"
@@ -39,6 +40,7 @@ type boundary struct {
 	flag     string           // " --db X", which printed commands need to find the store
 	store    *storage.Store   // nil: nothing needs one
 	journal  *state.Journal   // nil: evidence is not off
+	flagged  *state.Journal   // what a classifier has flagged and can quote; nil: nothing can be
 	records  *install.Records // nil: evidence is off
 	requires bool             // that a result is recorded before it is delivered
 	queue    *hold.Queue      // nil: nothing is held
@@ -131,6 +133,11 @@ func (b *boundary) open(dir *state.Dir, r *rules.Rules, n needs) (err error) {
 	if n.judges != nil {
 		b.shadow = gateway.NewShadow(*n.judges)
 	}
+	if n.judges != nil && r.Quotes() {
+		if b.flagged, err = dir.Journal(audit.FlaggedName, state.JournalOptions{}); err != nil {
+			b.log.Warn("the sentences that classifiers flag are not kept", "error", err)
+		}
+	}
 	b.sink = gateway.NewRepeats(b.sinks())
 	return b.openPins(n.pins)
 }
@@ -189,9 +196,12 @@ func (b *boundary) close() {
 	if b.store != nil {
 		b.store.Close()
 	}
-	if b.journal != nil {
-		if err := b.journal.Close(); err != nil {
-			b.log.Error("the journal of decisions could not be closed: its last lines may be lost", "error", err)
+	for _, j := range []*state.Journal{b.journal, b.flagged} {
+		if j == nil {
+			continue
+		}
+		if err := j.Close(); err != nil {
+			b.log.Error("a journal could not be closed: its last lines may be lost", "error", err)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/audit"
 	"github.com/pellucid-mcp/pellucid/boundary/classifiers"
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
 	"github.com/pellucid-mcp/pellucid/boundary/descriptions"
@@ -88,6 +89,11 @@ func (b *boundary) described(server string, v *descriptions.Findings) {
 func (b *boundary) classified(c gateway.Classified) {
 	if b.meter != nil {
 		b.meter.Classified(c)
+	}
+	if b.flagged != nil && c.Sentence != "" {
+		if err := b.flagged.Append(audit.AppendFlagged(nil, &c)); err != nil {
+			b.log.Error("a sentence that a classifier has flagged could not be kept", "error", err, "evidence", c.Of.String())
+		}
 	}
 	if b.records != nil {
 		b.records.Classified(c)

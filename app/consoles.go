@@ -61,6 +61,7 @@ func (p consoleParts) options() console.Options {
 		o.Ledger, pins = p.store.Ledger(), pins.WithEvidence(p.records.Pin)
 	}
 	o.Journal = audit.JournalOfMachine
+	o.Flagged = audit.FlaggedOfMachine
 	o.Statement = audit.GuardStatement
 	o.Case = p.exportCase
 	o.Explain = func(ctx context.Context, id string) (*explain.Explanation, error) {

@@ -58,7 +58,7 @@ func firstHidden(b []byte) (line int, what string) {
 }
 
 // binary holds the extensions of files that are not text.
-var binary = []string{".bin", ".png", ".ico", ".gz", ".bz2", ".zst", ".woff2", ".pdf"}
+var binary = []string{".bin", ".safetensors", ".png", ".ico", ".gz", ".bz2", ".zst", ".woff2", ".pdf"}
 
 func TestNoHiddenCharacters(t *testing.T) {
 	for _, path := range textFiles(t) {

@@ -29,6 +29,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/pellucid-mcp/pellucid/app/audit"
 	"github.com/pellucid-mcp/pellucid/app/explain"
 	"github.com/pellucid-mcp/pellucid/boundary/fleet"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
@@ -83,6 +84,9 @@ type Options struct {
 	// Health is how each server of this gateway does now, in the order of the configuration; nil: not known, since the
 	// console is not that of a gateway.
 	Health func() []fleet.Health
+
+	// Flagged has the texts that classifiers have flagged, by day and server; nil: not known.
+	Flagged func() []audit.FlaggedDay
 
 	// Journal yields the decisions of this machine that are in no log, as each wrap without evidence writes them: those
 	// whose lines contain the text.

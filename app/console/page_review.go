@@ -8,6 +8,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/console/marked"
 	"github.com/pellucid-mcp/pellucid/record/hold"
+	"github.com/pellucid-mcp/pellucid/record/ledger"
 )
 
 var reviewRoutes = []route{
@@ -51,6 +52,32 @@ type reviewView struct {
 	Held    bool // rows can be decided
 	Granted []grantedView
 	Full    []fullView
+	Flagged []flaggedView
+}
+
+// A flaggedView is what classifiers have flagged of one server on one day, held or not.
+type flaggedView struct {
+	Day, N, Score Own
+	Server        marked.Name
+	Sentence      marked.Text // the worst
+	To            Path        // "": the decision is not known
+}
+
+// listFlagged fills in what classifiers have flagged of the servers that the person sees.
+func (c *Console) listFlagged(q *request, v *reviewView) {
+	if c.opt.Flagged == nil {
+		return
+	}
+	for _, f := range c.opt.Flagged() {
+		if !q.who.Sees(f.Server) || len(v.Flagged) == groupPage {
+			continue
+		}
+		row := flaggedView{Day: own(f.Day), N: things(f.N, "text"), Score: own(strconv.FormatFloat(f.Classified.Score, 'f', 2, 64)), Server: *nameOf(f.Server), Sentence: marked.Of(f.Sentence)}
+		if id, err := ledger.ParseID(f.Of); err == nil && c.opt.Ledger != nil {
+			row.To = recordPath(id)
+		}
+		v.Flagged = append(v.Flagged, row)
+	}
 }
 
 // A fullView is a share of the queue that has no room.
@@ -164,6 +191,7 @@ func (c *Console) review(q *request) answer {
 	}
 	if err == nil {
 		err = c.listFullShares(q, v)
+		c.listFlagged(q, v)
 	}
 	if err != nil {
 		return failed(err)

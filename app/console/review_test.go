@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/audit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/platform/capture"
 	"github.com/pellucid-mcp/pellucid/platform/keyring"
@@ -767,5 +768,20 @@ func TestQueueFull(t *testing.T) {
 	}
 	if strings.Contains(shown(), says) {
 		t.Error("the page says that the queue is full, and it is not")
+	}
+}
+
+// TestReviewFlagged: what classifiers have flagged is listed by day and server, of the servers that the person
+// sees, and its sentence is no markup.
+func TestReviewFlagged(t *testing.T) {
+	t.Parallel()
+	r := newReviewed(t)
+	day := audit.FlaggedDay{Day: "2026-03-01", N: 3, Flagged: audit.Flagged{Server: "mail", Sentence: `"Send <b>it</b> \u202e."`}}
+	day.Classified.Score = .97
+	r.opt.Flagged = func() []audit.FlaggedDay { return []audit.FlaggedDay{day} }
+	_, page := r.get("review")
+	contains(t, "flagged", page, "2026-03-01", "3 texts, the worst (0.97)", "Send &lt;b&gt;it&lt;/b&gt;")
+	if strings.Contains(page, "<b>it") {
+		t.Error("the sentence is markup")
 	}
 }

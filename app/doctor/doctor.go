@@ -69,6 +69,7 @@ func Examine(ctx context.Context, o Options) (r *Report, refused bool) {
 	x.pins(dir)
 	x.models(cfg)
 	x.classifiers(cfg)
+	x.flagged(dir)
 	x.sampling(ctx, dir)
 	x.shownNames(ctx, cfg)
 	x.webhooks(ctx, cfg)

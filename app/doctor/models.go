@@ -3,12 +3,30 @@
 package doctor
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/audit"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
+
+// flagged has a line for each day and server of which a classifier has flagged texts.
+func (x *examiner) flagged(dir *state.Dir) {
+	if dir == nil {
+		return
+	}
+	for _, f := range audit.FlaggedDays(dir, time.Now()) {
+		says := fmt.Sprintf("server %s on %s: %d texts look like injections, the worst (%.2f) by the sentence %s", finding.Quote(f.Server), f.Day, f.N, f.Classified.Score, f.Sentence)
+		if f.Of != "" {
+			says += ": pellucid explain " + f.Of
+		}
+		x.report.add("flagged", Warning, "%s", says)
+	}
+}
 
 // models says which models of the provider local judge texts.
 func (x *examiner) models(cfg *rules.Rules) {

@@ -46,6 +46,7 @@ type Sources struct {
 	// Captured reports whether texts of a call that was not held are kept.
 	Captured func(ctx context.Context, id string) bool
 	Journal  func(ledger.ID) (*audit.JournalRow, error)
+	Flagged  func(ledger.ID) []audit.Flagged // sentences that classifiers have flagged
 	// Pin returns what waits of a tool of a server, for the operator; ok is false where nothing is known.
 	Pin func(ctx context.Context, server, tool string) (p Pin, ok bool)
 
@@ -63,8 +64,8 @@ type Pin struct {
 	Name  string // the word by which commands name the server
 }
 
-// An Explanation says what happened. Its sentences hold constants, labels, digests and times; no
-// word of a third party.
+// An Explanation says what happened. Its sentences hold constants, labels, digests and times, and of third
+// parties only what a classifier has flagged, in quotes.
 type Explanation struct {
 	Asked  string   `json:"asked"`            // the id or index as it was given
 	ID     string   `json:"id"`               // evidence id of what is explained
@@ -100,7 +101,7 @@ type Code struct {
 
 // A Cause is what led to the decision.
 type Cause struct {
-	Kind string `json:"kind"` // "hold", "policy", "classifier", "schema", "pin", "block", "guard", "approval", "rules", "limit"
+	Kind string `json:"kind"` // "hold", "policy", "classifier", "sentence", "schema", "pin", "block", "guard", "approval", "rules", "limit"
 	Name string `json:"name,omitempty"`
 	Text string `json:"text"`
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/app/audit"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/hold"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -232,5 +233,24 @@ func TestWords(t *testing.T) {
 			t.Errorf("%s: %q", k, s)
 		}
 		seen[s] = k
+	}
+}
+
+// TestFlaggedSentence: the sentence that a classifier has flagged stands among the causes, in quotes.
+func TestFlaggedSentence(t *testing.T) {
+	var log memLog
+	id := log.add(t, ledger.Event{Kind: ledger.Message, Server: "mail", Verdict: "passed"})
+	said := audit.Flagged{Sentence: `"Send it."`}
+	said.Classified.Name, said.Classified.Score = "local", .97
+	x, err := Of(t.Context(), Sources{Log: &log, Flagged: func(of ledger.ID) []audit.Flagged {
+		if of != id {
+			t.Errorf("asked for %s", of)
+		}
+		return []audit.Flagged{said}
+	}}, id.String())
+	if err != nil || !slices.ContainsFunc(x.Why, func(c Cause) bool {
+		return c.Kind == "sentence" && c.Text == `Classifier local, with a score of 0.97 of 1, found this sentence the worst: "Send it."`
+	}) {
+		t.Errorf("%+v, %v", x, err)
 	}
 }

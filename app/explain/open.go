@@ -23,6 +23,7 @@ import (
 func From(s *storage.Store, dir *state.Dir) Sources {
 	src := Sources{
 		Journal: func(id ledger.ID) (*audit.JournalRow, error) { return audit.Journaled(dir, id) },
+		Flagged: func(id ledger.ID) []audit.Flagged { return audit.FlaggedAbout(dir, id) },
 		Guard:   filepath.Join(dir.Path(), "guard"),
 		Now:     time.Now,
 	}

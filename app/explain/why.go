@@ -47,6 +47,11 @@ func (x *teller) causesOfAll(ctx context.Context, d *ruled) {
 			x.cause("classifier", a.Name, fmt.Sprintf("Classifier %s gave the text a score of %.2f of 1 (%s, %s).", a.Name, a.Score, a.Mode, a.Outcome))
 		}
 	}
+	if x.src.Flagged != nil {
+		for _, f := range x.src.Flagged(x.id) {
+			x.cause("sentence", f.Classified.Name, fmt.Sprintf("Classifier %s, with a score of %.2f of 1, found this sentence the worst: %s", f.Classified.Name, f.Classified.Score, f.Sentence))
+		}
+	}
 	x.causeOfPin(ctx, d)
 	x.causeOfBlock(ctx)
 	x.rules()

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
 // Unjudged says which classifiers have not judged all of a text, and why.
@@ -38,6 +39,9 @@ type Entry struct {
 	Version      string  `json:"version"`
 	Score        float64 `json:"score"`
 	Flagged      bool    `json:"flagged"`
+	Fast         float64 `json:"fast,omitempty"` // what the score of two models is made of
+	Deep         float64 `json:"deep,omitempty"`
+	Sentence     string  `json:"sentence,omitempty"` // of the text, that has rung
 	Code         string  `json:"code,omitempty"`
 	Reason       string  `json:"reason,omitempty"` // why it was not judged
 	Asked        int     `json:"asked"`
@@ -51,9 +55,17 @@ func NewReport(list []classify.Assessment) *Report {
 	for _, v := range list {
 		r.Score, r.Flagged = max(r.Score, v.P), r.Flagged || v.Flagged()
 		r.Entries = append(r.Entries, Entry{Name: v.Name, Version: v.Version, Score: v.P, Flagged: v.Flagged(),
-			Code: string(v.Code), Reason: string(v.Reason), Asked: v.Asked, Cached: v.Cached, Microseconds: v.Latency.Microseconds()})
+			Fast: v.Fast, Deep: v.Deep, Sentence: quoted(v.Sentence), Code: string(v.Code), Reason: string(v.Reason), Asked: v.Asked, Cached: v.Cached, Microseconds: v.Latency.Microseconds()})
 	}
 	return r
+}
+
+// quoted is a sentence of a text for a person; "" stays what it is.
+func quoted(s string) string {
+	if s == "" {
+		return ""
+	}
+	return finding.Quote(s)
 }
 
 // PrintAssessments writes a line for each verdict, for a person.
@@ -68,6 +80,12 @@ func PrintAssessments(w io.Writer, list []classify.Assessment) error {
 		}
 		if v.Code != "" {
 			says += " (" + string(v.Code) + ")"
+		}
+		if v.Deep > 0 {
+			says += fmt.Sprintf(", fast %.4f, deep %.4f", v.Fast, v.Deep)
+		}
+		if v.Sentence != "" {
+			says += ": " + quoted(v.Sentence)
 		}
 		if _, err := fmt.Fprintf(w, "%.4f  %s  %s %s\n", v.P, says, v.Name, v.Version); err != nil {
 			return err

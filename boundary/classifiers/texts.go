@@ -107,6 +107,13 @@ func (b *Texts) Row(row, text strictjson.Value, e *strictjson.Edits) error {
 		}
 		scores = append(strictjson.AppendQuote(scores, v.Name), ':')
 		scores = appendScore(scores, v.P)
+		if v.Deep > 0 {
+			scores = appendScore(append(strictjson.AppendQuote(append(scores, ','), v.Name+".fast"), ':'), v.Fast)
+			scores = appendScore(append(strictjson.AppendQuote(append(scores, ','), v.Name+".deep"), ':'), v.Deep)
+		}
+		if v.Sentence != "" {
+			set("sentence", strictjson.AppendQuote(nil, quoted(v.Sentence)))
+		}
 	}
 	set("score", appendScore(nil, r.Score))
 	set("flagged", strconv.AppendBool(nil, r.Flagged))

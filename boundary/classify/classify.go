@@ -49,6 +49,16 @@ type Score struct {
 	P       float64 // 0 to 1; a classifier that says only yes or no says 1 or 0
 	Flagged bool    // by the classifier's own limit
 	Code    Code    // its reason, if it gives one
+	// Fast and Deep are what P is made of, 0 to 1, where it is made of two; 0 is that of a model
+	// that has not looked.
+	Fast, Deep float64
+}
+
+// A Quoter is a Classifier that can say which sentence of a text has made it flag the text, for a person. It
+// is third-party text.
+type Quoter interface {
+	Classifier
+	Quote(ctx context.Context, text string) (string, error)
 }
 
 // A Code is a provider's reason: a label of at most 64 bytes of a-z A-Z 0-9 . _ -.
@@ -113,10 +123,13 @@ type Assessment struct {
 	Segments []Judgement
 	P        float64 // the highest of the segments'
 	Code     Code    // of that segment
-	Reason   Reason  // Judged if every segment was; else why not the first that was not
-	Err      error   // of that Reason, if there was one; holds nothing of the text, of an answer, or of a key
-	Cached   int     // chunks that were remembered
-	Asked    int     // chunks that were sent
+	Fast     float64 // of that segment
+	Deep     float64
+	Sentence string // of a flagged text, from a Quoter: for a person, and never raw
+	Reason   Reason // Judged if every segment was; else why not the first that was not
+	Err      error  // of that Reason, if there was one; holds nothing of the text, of an answer, or of a key
+	Cached   int    // chunks that were remembered
+	Asked    int    // chunks that were sent
 	Latency  time.Duration
 }
 

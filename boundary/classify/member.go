@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -132,6 +133,7 @@ func (m *Member) Judge(ctx context.Context, segments []Segment) Assessment {
 	list := m.cut(segments, &v)
 	m.ask(ctx, list, &v)
 	m.conclude(list, &v)
+	m.quote(ctx, list, &v)
 	v.Latency = m.o.now().Sub(begin)
 	return v
 }
@@ -376,7 +378,7 @@ func (m *Member) conclude(list []*chunk, v *Assessment) {
 	for i := range v.Segments {
 		j := &v.Segments[i]
 		if j.P > v.P || v.Code == "" && j.Flagged {
-			v.P, v.Code = max(v.P, j.P), j.Code
+			v.P, v.Code, v.Fast, v.Deep = max(v.P, j.P), j.Code, j.Fast, j.Deep
 		}
 		if j.Flagged {
 			v.Action = max(v.Action, m.o.Flagged)
@@ -388,4 +390,14 @@ func (m *Member) conclude(list []*chunk, v *Assessment) {
 			}
 		}
 	}
+}
+
+// quote finds the sentence of the worst chunk that a person shall read. A verdict without one stands.
+func (m *Member) quote(ctx context.Context, list []*chunk, v *Assessment) {
+	q, can := m.o.Classifier.(Quoter)
+	if !can || !v.Flagged() {
+		return
+	}
+	worst := slices.MaxFunc(list, func(a, b *chunk) int { return cmp.Compare(a.score.P, b.score.P) })
+	v.Sentence, _ = q.Quote(ctx, worst.text)
 }

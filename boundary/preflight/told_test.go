@@ -38,7 +38,7 @@ func report(s *surface.Surface) *Server {
 // TestDescriptions holds what is looked for by default against honest descriptions and
 // the surfaces of real servers: the wide set rejects nothing that the narrow one lets
 // pass, and at most 1 % are told. Most of these texts were trained on, so that the share
-// of poison found is no measure; that of MODEL.md is.
+// of poison found is no measure; that of lab/MODELS.md is.
 func TestDescriptions(t *testing.T) {
 	root, err := datatest.Find(filepath.Join("..", ".."), "corpora")
 	if err != nil {

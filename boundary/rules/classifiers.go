@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/boundary/classify/deep"
 	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
 	"github.com/pellucid-mcp/pellucid/boundary/classify/remote"
 	"github.com/pellucid-mcp/pellucid/boundary/policy"
@@ -26,17 +27,17 @@ type Classifier struct {
 	Key      Value
 
 	// What single providers need; the others refuse it.
-	apiVersion                       string    // azure
-	region, guardrail, version       string    // bedrock
-	AccessKey, SecretKey, SessionKey Value     // bedrock
-	config                           string    // nemo
-	Model                            string    // nemo, judge, http
-	Format                           Format    // judge
-	reasoning                        bool      // judge
-	project, location, template      string    // model-armor; Project: lakera
-	texts, Chars                     int       // http: of one call
-	plainHTTP                        bool      // dangerously_plain_http
-	deep                             deepModel // local
+	apiVersion                       string     // azure
+	region, guardrail, version       string     // bedrock
+	AccessKey, SecretKey, SessionKey Value      // bedrock
+	config                           string     // nemo
+	Model                            string     // nemo, judge, http
+	Format                           Format     // judge
+	reasoning                        bool       // judge
+	project, location, template      string     // model-armor; Project: lakera
+	texts, Chars                     int        // http: of one call
+	plainHTTP                        bool       // dangerously_plain_http
+	deep                             *deepModel // local; nil: the fast model alone
 
 	Mode       policy.Mode
 	Fail       classify.Fail
@@ -157,7 +158,7 @@ func (x *Classifier) ofProviders() []providerMember {
 		{"model-armor", "lakera", member{"project", live, label(&x.project), "the project"}},
 		{"model-armor", "", member{"location", live, label(&x.location), "location of the template"}},
 		{"model-armor", "", member{"template", live, label(&x.template), "the template"}},
-		{"", Local, member{"deep", live, section(x.deep.members), "a second model, which looks at what the first one is unsure of ([classify](classify.md))"}},
+		{"", Local, member{"deep", live, optional(&x.deep, (*deepModel).members, func(_ *compiler, _ place, _ *deepModel, sound bool) bool { return sound }), "a second model, which looks at what the first one does not let by ([classify](classify.md))"}},
 		{"", "http", member{"texts", live, integer(&x.texts, 0, 1, 1024), "texts of one question"}},
 		{"", Local, member{"false_alarms", live, integer(&x.alarms, 0, local.Rates[0], local.Rates[len(local.Rates)-1]), "of 10,000 honest texts, in place of `limit`"}},
 		{"", "http judge", member{"text_chars", live, integer(&x.Chars, 0, 200, 1_000_000), "characters of one question"}},
@@ -215,6 +216,7 @@ func (c *compiler) usable(p place, x *Classifier) {
 	if x.limit > 0 && x.alarms > 0 {
 		c.report(p.at("false_alarms"), "stands beside limit: give one of them")
 	}
+	c.strict(p, x)
 	if err != nil {
 		_, fault, found := strings.Cut(err.Error(), ": ")
 		if !found {
@@ -273,16 +275,20 @@ func secretOf(v Value) remote.Secret {
 
 // Options are those of a member that asks of.
 func (x *Classifier) Options(of classify.Classifier, cache classify.Cache) classify.Options {
-	return classify.Options{Name: x.name, Classifier: of, Mode: x.Mode, Fail: x.Fail, Flagged: x.Flagged, Limit: x.score(), Timeout: x.timeout,
+	return classify.Options{Name: x.name, Classifier: of, Mode: x.Mode, Fail: x.Fail, Flagged: x.Flagged, Limit: x.score(of), Timeout: x.timeout,
 		Concurrent: x.concurrent, Most: x.most, Calls: x.calls, Chars: x.DailyChars, All: x.all, Cache: cache}
 }
 
-// score is the one from which a text is flagged; 0: as the classifier says.
-func (x *Classifier) score() float64 {
+// score is the one from which of flags a text; 0: as the classifier says.
+func (x *Classifier) score(of classify.Classifier) float64 {
 	if x.alarms == 0 {
 		return x.limit
 	}
-	limit, _ := local.Default().LimitFor(x.alarms) // what it does not know, the reader refuses
+	find := local.Default().LimitFor // what it does not know, the reader refuses
+	if _, both := of.(deep.Cascade); both {
+		find = deep.LimitFor
+	}
+	limit, _ := find(x.alarms)
 	return float64(limit)
 }
 

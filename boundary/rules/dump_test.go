@@ -60,7 +60,7 @@ guard:
   quarantine: {scope: server, from: 0.125, for: 36h}
   context: true
 classifiers:
-  local: {limit: 0.5, mode: enforce, fail: open, deep: {file: m/deep.bin, digest: "sha256:cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"}}
+  local: {limit: 0.99, mode: enforce, fail: open, deep: {windows: 4}}
   a: {provider: azure, url: https://a.example, key: env:LAB, api_version: 2025-09-01, mode: shadow, fail: closed, flagged: withhold, limit: 0.25}
   b: {provider: bedrock, url: https://b.example, region: r-1, guardrail: "arn:aws:x/y", version: "2", access_key: env:LAB, secret_key: env:LAB, session_token: env:LAB, timeout: 1s}
   n: {provider: nemo, url: http://127.0.0.1:1, config: c, model: m, chars: 1000000, calls: 3}

@@ -25,7 +25,8 @@ type classifyCmd struct {
 func (classifyCmd) Help() string {
 	return `Prints how much a text looks like an injection, from 0 to 1, by each classifier. The text is
 normalised first, as in the gateway. --jsonl adds to each row "score", the highest score;
-"flagged", whether a classifier flags the text; and "scores", by name. A low score does not
+"flagged", whether a classifier flags the text; "scores", by name; and "sentence", the one
+that a deep model has flagged. A low score does not
 mean that a text is harmless: docs/spec/classify.md says what a classifier can and cannot do.
 Exit codes: 0 judged, also where the text is flagged; 1 the input cannot be read, or was not
 judged (a row then has a member "error"); 2 wrong usage; 3 bad configuration.`

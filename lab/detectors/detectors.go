@@ -12,6 +12,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/lab/training"
 	"github.com/pellucid-mcp/pellucid/platform/child"
 	"github.com/pellucid-mcp/pellucid/platform/datatest"
 )
@@ -19,6 +20,7 @@ import (
 // Options say what Run measures.
 type Options struct {
 	Root     string   // of the repository, beside which the data are
+	Model    string   // file of the deep model, from there
 	Programs []string // each runs detectors by name, and without a name lists them
 	Cage     string   // command that the programs are run by, to take the network and memory from them
 	Locales  string   // folder of locales, for those that want one
@@ -32,7 +34,11 @@ func Run(ctx context.Context, o Options, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	rows, err := load(o.Root, dir, progress)
+	left, err := training.LeftOut(o.Root, dir, progress)
+	if err != nil {
+		return err
+	}
+	rows, err := load(left, dir)
 	if err != nil {
 		return err
 	}
@@ -46,6 +52,9 @@ func Run(ctx context.Context, o Options, out, progress io.Writer) error {
 	}
 	var tables bytes.Buffer
 	write(&tables, rows, append(columns, peers...))
+	if err := training.DeepTable(training.DeepTableOptions{Root: o.Root, Model: o.Model, Left: left}, &tables, progress); err != nil {
+		return err
+	}
 	_, err = out.Write(tables.Bytes())
 	return err
 }

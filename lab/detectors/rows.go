@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,11 +51,7 @@ func sortOf(family string) sort {
 
 // load reads the texts in an order that has nothing to do with what they are: a detector
 // that is stopped before the end has judged a random sample.
-func load(root, dir string, progress io.Writer) ([]row, error) {
-	left, err := training.LeftOut(root, dir, progress)
-	if err != nil {
-		return nil, err
-	}
+func load(left []training.Judged, dir string) ([]row, error) {
 	notes := map[string]string{}
 	paths, err := datatest.Files(dir)
 	if err != nil {

@@ -10,7 +10,9 @@ import (
 	"strings"
 )
 
-//go:embed texts/*.txt
+// briefs are texts of other authors, each to a brief of its own, that only the deep model is trained on.
+//
+//go:embed texts/*.txt briefs/*.txt
 var texts embed.FS
 
 // A written text is one that an author wrote whole, and not a generator.
@@ -30,14 +32,23 @@ var asking = []string{"direct", "phrases", "requests"}
 // shows with them how well it does on a new author.
 var testAuthors = []string{"letters", "persuasion", "records", "repositories"}
 
-// authored returns the texts of all authors.
-func authored() (out []written, err error) {
-	names, err := texts.ReadDir("texts")
+// Briefs are the texts that only the deep model is trained on.
+func Briefs() (out []Row, err error) {
+	list, err := authored("briefs")
+	for i, w := range list {
+		out = append(out, Row{ID: fmt.Sprintf("brief-%05d", i), Attack: w.attack, Family: w.author, Language: w.language, Group: w.author, Author: w.author, Carrier: "none", Licence: Licence, Text: w.text})
+	}
+	return out, err
+}
+
+// authored returns the texts of all authors of a folder.
+func authored(folder string) (out []written, err error) {
+	names, err := texts.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range names {
-		b, err := texts.ReadFile("texts/" + f.Name())
+		b, err := texts.ReadFile(folder + "/" + f.Name())
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +94,7 @@ func parseTexts(s string) (out []written, err error) {
 // written makes the rows of the authors' texts: each alone, and of those that are trained on every
 // attack and every second honest one also among other sentences of its language.
 func (m *maker) written() error {
-	list, err := authored()
+	list, err := authored("texts")
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 
 // Every author has honest texts, and nothing that the generator calls a style or a family.
 func TestAuthored(t *testing.T) {
-	list, err := authored()
+	list, err := authored("texts")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,4 +97,25 @@ func FuzzParagraphs(f *testing.F) {
 			t.Fatalf("%d bytes out of %d", total, len(s))
 		}
 	})
+}
+
+// TestBriefs: the texts of the deep model are of 35 briefs, and none of them is one of a test author.
+func TestBriefs(t *testing.T) {
+	list, err := Briefs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	authors, attacks := map[string]bool{}, 0
+	for _, r := range list {
+		authors[r.Author] = true
+		if r.Attack {
+			attacks++
+		}
+		if slices.Contains(testAuthors, r.Author) || r.Text == "" || r.Language == "" {
+			t.Errorf("%+v", r)
+		}
+	}
+	if len(authors) != 35 || len(list) < 4800 || attacks < 2100 {
+		t.Errorf("%d authors, %d texts, %d attacks", len(authors), len(list), attacks)
+	}
 }

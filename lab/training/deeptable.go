@@ -3,242 +3,180 @@
 package training
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
+	"context"
 	"fmt"
 	"io"
 	"maps"
-	"math"
+	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/boundary/classify/deep"
 	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
-	"github.com/pellucid-mcp/pellucid/platform/datatest"
+	"github.com/pellucid-mcp/pellucid/lab/injections"
+	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
 // DeepTableOptions say what DeepTable measures.
 type DeepTableOptions struct {
-	Root    string   // of the repository, beside which the data are
-	Model   string   // the file of a model that was trained without the groups of Leave
-	Leave   []string // groups; "held" stands for the rows of More that are held
-	More    []string // as in DeepOptions
-	Numbers string   // file that gets the limits and the calibration as JSON; "": none
+	Root  string   // of the repository
+	Model string   // file of the deep model, relative to it
+	Left  []Judged // the collections, with what a fast model says that has not seen their groups
 }
 
-// A scored text has what both models say of it.
+// A scored text is one that neither model has been trained on.
 type scored struct {
-	*deepRow
-	fast   float32 // of a model that has not seen its group
-	logit  float32 // of the deep model, which has not seen it either
-	joined float64 // both
-	p      float64 // as the cascade answers: the deep model may not have looked
-	looked bool
+	id, family, author, language string
+	attack, tool                 bool // tool: honest and like what a tool returns
+	even                         bool // on the half that limits and gate are measured on, not the one that is reported
+	fast, deep, joined, let      float64
 }
 
-// ordinary are the groups of honest text that a gateway sees all day; the others are honest texts
-// that were collected because they are hard.
-var ordinary = []string{"tool-result-json", "code", "tldr", "ud", "udhr", "agent-instructions", "agentdojo", "tool-description"}
+// held are the groups of collections that the deep model was not trained on, although their licence
+// allows it.
+var held = []string{"agentdojo", "deepset", "pallms", "garak", "giskard", "tool-poison", "tool-result-json", "notinject", "tldr", "agent-instructions"}
 
-// goesOn is the share of ordinary honest texts that the deep model may look at.
-const goesOn = .08
+// toolGroups are the groups whose honest texts are like what tools return.
+var toolGroups = []string{"tool-result-json", "tool-description", "code", "tldr", "ud", "udhr", "agent-instructions", "agentdojo"}
 
-// DeepTable measures the fast model, the deep one and both together on texts that neither has
-// seen, writes the table to out and the calibration to a file.
+// DeepTable measures the fast model, the deep one and both together on texts that neither has seen.
 func DeepTable(o DeepTableOptions, out, progress io.Writer) error {
-	m, err := openAny(o.Model)
+	m, err := readModel(filepath.Join(o.Root, o.Model))
 	if err != nil {
 		return err
 	}
-	rows, texts, err := deepTexts(DeepOptions{Root: o.Root, More: o.More})
+	all, texts, err := o.rows()
 	if err != nil {
 		return err
 	}
-	fast, err := leftOutScores(o.Root, progress)
-	if err != nil {
-		return err
-	}
-	var all []*scored
-	for i := range rows {
-		r := &rows[i]
-		if r.Free && !slices.Contains(o.Leave, r.Group) && !(r.Held && slices.Contains(o.Leave, "held")) {
-			continue
-		}
-		s := &scored{deepRow: r, logit: m.Logit(texts[i])}
-		if p, ok := fast[r.ID]; ok {
-			s.fast = p
-		} else {
-			s.fast = local.Default().Score(texts[i]).P
-		}
-		all = append(all, s)
-	}
-	n := fitCascade(all)
-	var tab bytes.Buffer
-	deepTable(&tab, all)
-	if _, err := out.Write(tab.Bytes()); err != nil {
-		return err
-	}
-	if o.Numbers != "" {
-		b, err := json.Marshal(map[string]float32{"limit": n.Limit, "low": n.Low, "high": n.High, "fast": n.Fast, "deep": n.Deep,
-			"bias": n.Bias, "below": n.Below, "above": n.Above})
-		if err == nil {
-			err = os.WriteFile(o.Numbers, append(b, '\n'), 0o644)
-		}
+	for i, s := range all {
+		logit, err := m.Logit(context.Background(), texts[i])
 		if err != nil {
 			return err
 		}
+		s.deep, s.joined = float64(logit), deep.Join(float32(s.fast), logit)
+		if i%1000 == 0 {
+			fmt.Fprintf(progress, "deep model: %d of %d texts\n", i, len(all))
+		}
 	}
+	t := &deepTable{all: all, out: out}
+	t.gate(deep.Gate)
+	t.print()
+	t.gates()
+	return t.longPages(m, texts)
+}
+
+// gate has the deep model look from that score of the fast one.
+func (t *deepTable) gate(from float64) {
+	for _, s := range t.all {
+		s.let = s.joined
+		if s.fast < from {
+			s.let = deep.Join(float32(s.fast), deep.NotLooked)
+		}
+	}
+}
+
+// gates prints what is lost where the fast model lets more by.
+func (t *deepTable) gates() {
+	fmt.Fprintf(t.out, "\n| the deep model looks at | from the score | test authors at 1 %% | unseen collections at 1 %% |\n|---|---|---|---|\n")
+	through := scorers[len(scorers)-1]
+	for _, share := range []float64{.05, .1, .25, 1. / 3, .5, 1} {
+		from := 0.
+		if share < 1 {
+			from = upper(t.tool(true, func(s *scored) float64 { return s.fast }), share)
+		}
+		t.gate(from)
+		limit := t.limit(&through, .01)
+		fmt.Fprintf(t.out, "| %.0f %% of tool results | %.3f | %.2f | %.2f |\n", 100*share, from, t.found(&through, limit, testAuthors), t.found(&through, limit, unseen))
+	}
+}
+
+// pages is how many long ones are made.
+const pages = 60
+
+// longPages plants an attack of the test authors in pages of 20 to 200 KB, and prints what the loudest windows
+// keep of what all find.
+func (t *deepTable) longPages(m *deep.Model, texts []string) error {
+	r := rand.New(rand.NewPCG(7, 7))
+	var honest, attacks []string
+	for i, s := range t.all {
+		if s.tool && len(texts[i]) > 200 {
+			honest = append(honest, texts[i])
+		} else if testAuthors(s) {
+			attacks = append(attacks, texts[i])
+		}
+	}
+	limit, _ := deep.LimitFor(100)
+	most := []int{deep.DefaultWindows, 1 << 20}
+	found, both := [2]int{}, 0
+	for range pages {
+		size, planted := 20_000+r.IntN(180_000), attacks[r.IntN(len(attacks))]
+		at := r.IntN(size)
+		var b strings.Builder
+		for b.Len() < size {
+			if b.Len() >= at && planted != "" {
+				b.WriteString(planted + "\n")
+				planted = ""
+			}
+			b.WriteString(honest[r.IntN(len(honest))] + "\n")
+		}
+		page := b.String()
+		var flagged [2]bool
+		for k, n := range most {
+			scores, err := (deep.Cascade{Fast: local.Default(), Deep: deep.Loaded(m), Windows: n}).Classify(context.Background(), []string{page})
+			if err != nil {
+				return err
+			}
+			if flagged[k] = scores[0].P > float64(limit); flagged[k] {
+				found[k]++
+			}
+		}
+		if flagged[0] && flagged[1] {
+			both++
+		}
+	}
+	fmt.Fprintf(t.out, "\n%d pages of 20 to 200 KB with an attack: %d are flagged by the %d loudest windows, %d by all, %d by both\n", pages, found[0], most[0], found[1], both)
 	return nil
 }
 
-// alarms is the share of honest texts that may score above a limit.
-const alarms = 0.01
-
-// openAny reads a model whatever its digest: it was trained on this machine.
-func openAny(path string) (*deep.Model, error) {
-	b, err := os.ReadFile(path)
+func readModel(path string) (*deep.Model, error) {
+	f, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	return deep.Open(path, deep.Digest(b))
+	return deep.Open(path, deep.Digest(f)) // whatever it is: it may have been trained here
 }
 
-// leftOutScores are what fast models say of texts whose groups they have not seen, and of the held
-// side of our own texts, by id.
-func leftOutScores(root string, progress io.Writer) (map[string]float32, error) {
-	dir, err := datatest.CorporaDir(root)
+// rows are the collections that the deep model has not seen, and the texts of the test authors.
+func (o DeepTableOptions) rows() (all []*scored, texts []string, err error) {
+	for i, j := range o.Left {
+		g := groupOf(j.Family)
+		if !j.Free || slices.Contains(held, g) {
+			all = append(all, &scored{id: j.ID, family: j.Family, attack: j.Attack, tool: !j.Attack && slices.Contains(toolGroups, g), even: i%2 == 0, fast: j.Score})
+			texts = append(texts, j.Text)
+		}
+	}
+	rows, err := injections.Rows(injections.Seed)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	all, kind, err := loadAll(root, dir)
+	view, err := scrub.Compile(scrub.Policy{Profile: scrub.MCP})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	js := leaveOut(all, kind, progress)
-	c := calibrate(js)
-	out := map[string]float32{}
-	for _, j := range append(js, heldBack(all, kind, &c)...) {
-		out[j.id] = j.p
-	}
-	return out, nil
-}
-
-// decidable reports whether the text alone can show the attack: the other ones are requests
-// that say nothing without the user's task.
-func (s *scored) decidable() bool {
-	return !strings.HasPrefix(s.Family, "ipi-bipia") && !strings.HasPrefix(s.Family, "taxonomy-") &&
-		!strings.HasPrefix(s.Family, "tool-poison-asb") && s.Family != "own-bare"
-}
-
-// fitCascade chooses the limits, and fits the logistic function of both logits by gradient descent.
-// Every group counts by the root of its size.
-func fitCascade(all []*scored) deep.Numbers {
-	weight := map[string]float64{}
-	for _, s := range all {
-		weight[s.side()]++
-	}
-	total := map[bool]float64{}
-	for side, n := range weight {
-		weight[side] = 1 / math.Sqrt(n)
-		total[strings.HasPrefix(side, "+")] += math.Sqrt(n)
-	}
-	var w [3]float64 // of the fast logit, of the deep one, bias
-	w[0], w[1] = .5, .5
-	for range 3000 {
-		var g [3]float64
-		for _, s := range all {
-			if s.Attack && !s.decidable() {
-				continue
-			}
-			x := [3]float64{logit(s.fast), float64(s.logit), 1}
-			p := 1 / (1 + math.Exp(-(w[0]*x[0] + w[1]*x[1] + w[2])))
-			y := 0.
-			if s.Attack {
-				y = 1
-			}
-			for i := range g {
-				g[i] += (p - y) * x[i] * weight[s.side()] / total[s.Attack] / 2
-			}
-		}
-		for i := range w {
-			w[i] = w[i] - .3*g[i]
-		}
-		w[0], w[1] = max(w[0], 0), max(w[1], 0)
-	}
-	n := deep.Numbers{Fast: float32(w[0]), Deep: float32(w[1]), Bias: float32(w[2])}
-	cascadeLimits(&n, all)
-	return n
-}
-
-func (s *scored) side() string {
-	if s.Attack {
-		return "+" + s.block()
-	}
-	return "-" + s.block()
-}
-
-// block is what a row counts with: its group, or the family of a row that was written for this project.
-func (s *scored) block() string {
-	if s.Own {
-		return s.Family
-	}
-	return s.Group
-}
-
-func logit(p float32) float64 {
-	x := min(max(float64(p), 1e-6), 1-1e-6)
-	return math.Log(x / (1 - x))
-}
-
-// cascadeLimits chooses between which scores of the fast model the deep one looks, and from which
-// score of the cascade a text counts as an injection; it fills in what the cascade answers.
-func cascadeLimits(n *deep.Numbers, all []*scored) {
-	var easy, hard, below, above []float64
-	for _, s := range all {
-		s.joined = n.Score(s.fast, s.logit)
-		if !s.Attack {
-			hard = append(hard, float64(s.fast))
-			if slices.Contains(ordinary, s.Group) {
-				easy = append(easy, float64(s.fast))
-			}
+	var r scrub.Result
+	for _, row := range rows {
+		if row.Test {
+			view.Scrub(row.Text, &r)
+			text := r.Clean.String()
+			all = append(all, &scored{id: row.ID, family: ownPrefix + row.Family, author: row.Author, language: row.Language, attack: row.Attack, fast: float64(local.Default().Score(text).P)})
+			texts = append(texts, text)
 		}
 	}
-	n.Low, n.High = float32(upper(easy, goesOn)), float32(upper(hard, .001))
-	n.High = max(n.Low, n.High)
-	for _, s := range all {
-		switch {
-		case !s.Attack && s.fast < n.Low:
-			below = append(below, float64(s.logit))
-		case s.Attack && s.fast > n.High:
-			above = append(above, float64(s.logit))
-		}
-	}
-	n.Below, n.Above = float32(upper(below, .5)), float32(upper(above, .5))
-	var honest []float64
-	for _, s := range all {
-		if s.looked = n.Unsure(s.fast); s.looked {
-			s.p = s.joined
-		} else if s.fast < n.Low {
-			s.p = n.Score(s.fast, n.Below)
-		} else {
-			s.p = n.Score(s.fast, n.Above)
-		}
-		if !s.Attack {
-			honest = append(honest, s.p)
-		}
-	}
-	n.Limit = float32(math.Nextafter(upper(honest, alarms), 2))
-}
-
-// upper is the number that the share of xs does not stay below.
-func upper(xs []float64, share float64) float64 {
-	if len(xs) == 0 {
-		return 0
-	}
-	xs = slices.Sorted(slices.Values(xs))
-	return xs[max(0, len(xs)-1-int(share*float64(len(xs))))]
+	return all, texts, nil
 }
 
 // A scorer is a column of the table.
@@ -248,10 +186,119 @@ type scorer struct {
 }
 
 var scorers = []scorer{
-	{"fast", func(s *scored) float64 { return float64(s.fast) }},
-	{"deep", func(s *scored) float64 { return float64(s.logit) }},
-	{"both", func(s *scored) float64 { return s.joined }},
-	{"cascade", func(s *scored) float64 { return s.p }},
+	{"fast", func(s *scored) float64 { return s.fast }},
+	{"deep alone", func(s *scored) float64 { return s.deep }},
+	{"both on every text", func(s *scored) float64 { return s.joined }},
+	{"both, through the gate", func(s *scored) float64 { return s.let }},
+}
+
+type deepTable struct {
+	all []*scored
+	out io.Writer
+}
+
+// Sorts of rows.
+func testAuthors(s *scored) bool { return s.author != "" && s.attack }
+func lookAlikes(s *scored) bool  { return s.author != "" && !s.attack }
+func unseen(s *scored) bool      { return s.author == "" && s.attack && s.decidable() }
+
+// decidable reports whether the text alone can show the attack: the other ones are requests
+// that say nothing without the user's task.
+func (s *scored) decidable() bool {
+	return !strings.HasPrefix(s.family, "ipi-bipia") && !strings.HasPrefix(s.family, "taxonomy-") && !strings.HasPrefix(s.family, "tool-poison-")
+}
+
+// tool lists the scores of one half of the texts that are like what tools return.
+func (t *deepTable) tool(even bool, of func(*scored) float64) (list []float64) {
+	for _, s := range t.all {
+		if s.tool && s.even == even {
+			list = append(list, of(s))
+		}
+	}
+	return list
+}
+
+// limit is the score that the share of the texts like a tool's exceed.
+func (t *deepTable) limit(d *scorer, share float64) float64 {
+	return upper(t.tool(true, d.score), share)
+}
+
+// found is the share of the rows of a sort above a limit.
+func (t *deepTable) found(d *scorer, limit float64, is func(*scored) bool) float64 {
+	n, above := 0, 0
+	for _, s := range t.all {
+		if is(s) {
+			n++
+			if d.score(s) > limit {
+				above++
+			}
+		}
+	}
+	return float64(above) / float64(max(n, 1))
+}
+
+func (t *deepTable) print() {
+	rows := []struct {
+		name   string
+		shares []float64
+		is     func(*scored) bool
+	}{
+		{"four test authors", []float64{.0025, .01, .05}, testAuthors},
+		{"unseen collections", []float64{.0025, .01, .05}, unseen},
+		{"honest texts of the test authors", []float64{.01}, lookAlikes},
+		{"like what tools return, the other half", []float64{.0025, .01, .05}, func(s *scored) bool { return s.tool && !s.even }},
+		{"user prompts (WildGuard)", []float64{.0025, .01, .05}, func(s *scored) bool { return strings.HasPrefix(s.family, "wildguard-benign") }},
+		{"honest texts with the words of attacks (NotInject)", []float64{.0025, .01, .05}, func(s *scored) bool { return strings.HasPrefix(s.family, "notinject") }},
+	}
+	fmt.Fprintf(t.out, "%d texts, %d like what tools return, %d attacks of test authors, %d of unseen collections\n\n| |", len(t.all), many(t.all, func(s *scored) bool { return s.tool }), many(t.all, testAuthors), many(t.all, unseen))
+	for _, d := range scorers {
+		fmt.Fprintf(t.out, " %s |", d.name)
+	}
+	fmt.Fprintf(t.out, "\n|---|%s\n", strings.Repeat("---|", len(scorers)))
+	for _, r := range rows {
+		fmt.Fprintf(t.out, "| %s (%d) at", r.name, many(t.all, r.is))
+		for _, share := range r.shares {
+			fmt.Fprintf(t.out, " %.4g", 100*share)
+		}
+		fmt.Fprint(t.out, " % |")
+		for _, d := range scorers {
+			for _, share := range r.shares {
+				fmt.Fprintf(t.out, " %.3f", t.found(&d, t.limit(&d, share), r.is))
+			}
+			fmt.Fprint(t.out, " |")
+		}
+		fmt.Fprintln(t.out)
+	}
+	t.languages()
+	fmt.Fprintf(t.out, "\nLimits of both where the deep model looks at every text, and what is found and flagged behind the gate:\n\n| of 10,000 | limit | like tool results | test authors | unseen collections | honest texts of the test authors |\n|---|---|---|---|---|---|\n")
+	through, every := scorers[len(scorers)-1], append(t.tool(true, scorers[2].score), t.tool(false, scorers[2].score)...)
+	for _, n := range []float64{10, 25, 50, 100, 200, 500} {
+		limit := upper(every, n/10_000)
+		fmt.Fprintf(t.out, "| %.0f | %.4f | %.4f | %.3f | %.3f | %.4f |\n", n, limit, t.found(&through, limit, func(s *scored) bool { return s.tool }),
+			t.found(&through, limit, testAuthors), t.found(&through, limit, unseen), t.found(&through, limit, lookAlikes))
+	}
+}
+
+// languages prints the area under the curve of each language of the author who wrote in all of them.
+func (t *deepTable) languages() {
+	codes := map[string]bool{}
+	for _, s := range t.all {
+		if s.author == "letters" {
+			codes[s.language] = true
+		}
+	}
+	fmt.Fprintf(t.out, "\n| language of letters: area under the curve |")
+	for _, d := range scorers[:3] {
+		fmt.Fprintf(t.out, " %s |", d.name)
+	}
+	fmt.Fprintln(t.out, "\n|---|---|---|---|")
+	for _, code := range slices.Sorted(maps.Keys(codes)) {
+		fmt.Fprintf(t.out, "| %s |", code)
+		for _, d := range scorers[:3] {
+			fmt.Fprintf(t.out, " %.3f |", d.rank(slices.DeleteFunc(slices.Clone(t.all), func(s *scored) bool { return s.author != "letters" || s.language != code })))
+		}
+		fmt.Fprintln(t.out)
+	}
 }
 
 // rank is the area under the curve of a scorer.
@@ -262,7 +309,7 @@ func (d *scorer) rank(all []*scored) float64 {
 	for i := 0; i < len(list); {
 		j, a, h := i, 0., 0.
 		for ; j < len(list) && d.score(list[j]) == d.score(list[i]); j++ {
-			if list[j].Attack {
+			if list[j].attack {
 				a++
 			} else {
 				h++
@@ -274,123 +321,20 @@ func (d *scorer) rank(all []*scored) float64 {
 	return sum / (attacks * honest)
 }
 
-// limit is the score that the share of honest texts exceed.
-func (d *scorer) limit(all []*scored, share float64) float64 {
-	var honest []float64
+func many(all []*scored, is func(*scored) bool) (n int) {
 	for _, s := range all {
-		if !s.Attack {
-			honest = append(honest, d.score(s))
-		}
-	}
-	return upper(honest, share)
-}
-
-// found is the share of texts above a limit.
-func (d *scorer) found(list []*scored, limit float64) float64 {
-	n := 0
-	for _, s := range list {
-		if d.score(s) > limit {
+		if is(s) {
 			n++
 		}
 	}
-	return float64(n) / float64(max(1, len(list)))
+	return n
 }
 
-// deepTable writes the figures: for everything, by block, and by language.
-func deepTable(w io.Writer, all []*scored) {
-	var judged, attacks, honest, easy []*scored
-	for _, s := range all {
-		if s.Attack && !s.decidable() {
-			continue
-		}
-		judged = append(judged, s)
-		switch {
-		case s.Attack:
-			attacks = append(attacks, s)
-		default:
-			honest = append(honest, s)
-			if slices.Contains(ordinary, s.Group) {
-				easy = append(easy, s)
-			}
-		}
+// upper is the number that the share of xs exceed.
+func upper(xs []float64, share float64) float64 {
+	if len(xs) == 0 {
+		return 0
 	}
-	fmt.Fprintf(w, "%d attacks and %d honest texts that neither model has seen, of which %d and %d are published collections.\n\n",
-		len(attacks), len(honest), len(published(attacks)), len(published(honest)))
-	fmt.Fprintf(w, "| | fast | deep | both | cascade |\n|---|---|---|---|---|\n")
-	line := func(name string, of func(d *scorer) float64) {
-		fmt.Fprintf(w, "| %s |", name)
-		for i := range scorers {
-			fmt.Fprintf(w, " %.3f |", of(&scorers[i]))
-		}
-		fmt.Fprintln(w)
-	}
-	for _, part := range []struct {
-		name string
-		of   func([]*scored) []*scored
-	}{{"published", published}, {"all", func(l []*scored) []*scored { return l }}} {
-		line(part.name+": found at 1 % false alarms", func(d *scorer) float64 { return d.found(part.of(attacks), d.limit(part.of(honest), alarms)) })
-		line(part.name+": found at 5 % false alarms", func(d *scorer) float64 { return d.found(part.of(attacks), d.limit(part.of(honest), 5*alarms)) })
-		line(part.name+": area under the curve", func(d *scorer) float64 { return d.rank(part.of(judged)) })
-	}
-	looked := func(list []*scored) float64 {
-		k := 0
-		for _, s := range list {
-			if s.looked {
-				k++
-			}
-		}
-		return 100 * float64(k) / float64(max(1, len(list)))
-	}
-	fmt.Fprintf(w, "\nThe deep model looks at %.1f %% of ordinary honest texts, at %.1f %% of all honest ones here and at %.1f %% of attacks.\n",
-		looked(easy), looked(honest), looked(attacks))
-	blocks(w, all, "block", (*scored).block)
-	blocks(w, all, "language (texts that were written for this project)", func(s *scored) string {
-		if !s.Own {
-			return ""
-		}
-		return s.Language
-	})
-}
-
-// published are the texts that were not written for this project.
-func published(list []*scored) (out []*scored) {
-	for _, s := range list {
-		if !s.Own {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// blocks writes the share above the limit of 1 % by what a row belongs to; "" leaves it out.
-func blocks(w io.Writer, all []*scored, title string, of func(*scored) string) {
-	by := map[string][2][]*scored{}
-	for _, s := range all {
-		if k := of(s); k != "" {
-			pair := by[k]
-			side := 0
-			if s.Attack {
-				side = 1
-			}
-			pair[side] = append(pair[side], s)
-			by[k] = pair
-		}
-	}
-	fmt.Fprintf(w, "\n| %s | attacks | fast | deep | both | cascade | honest | fast | deep | both | cascade |\n|---|---|---|---|---|---|---|---|---|---|---|\n", title)
-	for _, k := range slices.Sorted(maps.Keys(by)) {
-		fmt.Fprintf(w, "| %s |", k)
-		for _, side := range []int{1, 0} {
-			list := by[k][side]
-			fmt.Fprintf(w, " %d |", len(list))
-			for i := range scorers {
-				if len(list) == 0 {
-					fmt.Fprint(w, " |")
-					continue
-				}
-				d := &scorers[i]
-				fmt.Fprintf(w, " %.2f |", d.found(list, d.limit(all, alarms)))
-			}
-		}
-		fmt.Fprintln(w)
-	}
+	xs = slices.Sorted(slices.Values(xs))
+	return xs[max(0, len(xs)-1-int(share*float64(len(xs))))]
 }

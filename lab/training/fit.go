@@ -11,7 +11,7 @@ import (
 )
 
 // How weights are fitted. The figures were chosen on the same left-out families that
-// MODEL.md reports, by hand and in few steps: its recall is a little too good for it.
+// MODELS.md reports, by hand and in few steps: its recall is a little too good for it.
 const (
 	rounds    = 2
 	epochs    = 3 // of a round

@@ -9,6 +9,7 @@ import "io"
 type Judged struct {
 	ID, Family string
 	Attack     bool
+	Free       bool   // its licence lets a model be trained on it
 	Text       string // as the boundary shows it to a classifier
 	Score      float64
 }
@@ -24,7 +25,7 @@ func LeftOut(root, dir string, progress io.Writer) ([]Judged, error) {
 	calibrate(js)
 	var out []Judged
 	for _, j := range js {
-		out = append(out, Judged{j.id, j.family, j.attack, j.clean, float64(j.p)})
+		out = append(out, Judged{j.id, j.family, j.attack, j.free, j.clean, float64(j.p)})
 	}
 	return out, nil
 }

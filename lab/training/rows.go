@@ -46,7 +46,7 @@ type window struct {
 }
 
 // permissive lists the licences under which a text may be trained on: those that
-// ask for no more than to be named, which MODEL.md does.
+// ask for no more than to be named, which MODELS.md does.
 var permissive = []string{"MIT", "MIT (README badge)", "MIT (README)", "MIT repo", "Apache-2.0", "Apache-2.0 (HF card)", "BSD-3-Clause", "ISC",
 	"Unicode-DFS-2016", "CC BY 4.0", "MIT (with garak Apache-2.0, PromptInject MIT parts)", "MIT (OpenAI Evals invoices)", "project-own"}
 

@@ -5,6 +5,7 @@ package deep
 import (
 	"errors"
 	"math"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 )
@@ -28,6 +29,7 @@ const longestWord = 256
 const (
 	maxPieces     = 1 << 18
 	maxPieceBytes = 64
+	maxNodes      = 1<<24 - 1 // which leaves a byte of a key
 )
 
 var errPieces = errors.New("deep: not a vocabulary of this form")
@@ -40,10 +42,10 @@ type Vocabulary struct {
 
 	// The pieces as a tree of bytes, in one table with open addressing: the key is the
 	// node and the byte, the value is the next node. piece has the piece that ends there.
-	keys  []uint64
+	keys  []uint32
 	next  []uint32
 	piece []int32
-	mask  uint64
+	mask  uint32
 }
 
 // NewVocabulary makes a Vocabulary of pieces and the logarithms of their likelihoods. A
@@ -52,19 +54,31 @@ func NewVocabulary(pieces []string, scores []float32) (*Vocabulary, error) {
 	if len(pieces) <= specials || len(pieces) > maxPieces || len(scores) != len(pieces) {
 		return nil, errPieces
 	}
-	bytes, lowest := 0, float32(0)
+	lowest := float32(0)
 	for i, p := range pieces {
 		if len(p) > maxPieceBytes || (p == "") != (i < specials) || !utf8.ValidString(p) || !finite(scores[i]) || scores[i] > 0 {
 			return nil, errPieces
 		}
-		bytes, lowest = bytes+len(p), min(lowest, scores[i])
+		lowest = min(lowest, scores[i])
 	}
-	size := uint64(1024)
-	for size < 2*uint64(bytes+1) {
+	nodes := 1
+	before := ""
+	for _, p := range slices.Sorted(slices.Values(pieces)) { // the nodes that it does not share with the one before
+		same := 0
+		for same < len(p) && same < len(before) && p[same] == before[same] {
+			same++
+		}
+		nodes, before = nodes+len(p)-same, p
+	}
+	if nodes >= maxNodes {
+		return nil, errPieces
+	}
+	size := uint32(1024)
+	for size < uint32(nodes)*3/2 {
 		size *= 2
 	}
-	v := &Vocabulary{scores: scores, unknown: lowest - 10, keys: make([]uint64, size), next: make([]uint32, size),
-		piece: []int32{-1}, mask: size - 1}
+	v := &Vocabulary{scores: scores, unknown: lowest - 10, keys: make([]uint32, size), next: make([]uint32, size),
+		piece: append(make([]int32, 0, nodes), -1), mask: size - 1}
 	for i, p := range pieces[specials:] {
 		node := uint32(0)
 		for k := range len(p) {
@@ -81,8 +95,8 @@ func NewVocabulary(pieces []string, scores []float32) (*Vocabulary, error) {
 func finite(x float32) bool { return !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) }
 
 // slot is where the way from a node by a byte stands, or would.
-func (v *Vocabulary) slot(key uint64) uint64 {
-	i := key * 0x9e3779b97f4a7c15 >> 20 & v.mask
+func (v *Vocabulary) slot(key uint32) uint32 {
+	i := uint32(uint64(key)*0x9e3779b97f4a7c15>>20) & v.mask
 	for v.keys[i] != 0 && v.keys[i] != key {
 		i = (i + 1) & v.mask
 	}
@@ -90,7 +104,7 @@ func (v *Vocabulary) slot(key uint64) uint64 {
 }
 
 // wayOf is never 0, which marks an empty slot.
-func wayOf(node uint32, b byte) uint64 { return uint64(node)<<9 | uint64(b)<<1 | 1 }
+func wayOf(node uint32, b byte) uint32 { return (node+1)<<8 | uint32(b) }
 
 func (v *Vocabulary) grow(node uint32, b byte) uint32 {
 	key := wayOf(node, b)
@@ -104,18 +118,20 @@ func (v *Vocabulary) grow(node uint32, b byte) uint32 {
 
 // A cutter cuts one text, word by word.
 type cutter struct {
-	v    *Vocabulary
-	word []byte // begins with space
-	runs int    // code points of word, without space
-	best []path // by byte of word
-	out  []int32
-	most int
+	v     *Vocabulary
+	word  []byte // begins with space, unless a longer word goes on
+	lead  int    // bytes of that space
+	runs  int    // code points of word, without space
+	begin int    // of the word in the text
+	best  []path // by byte of word
+	out   []int32
+	from  []int // the byte of the text at which each of out begins
 }
 
 // A path is the most likely way to cut the word up to a byte.
 type path struct {
-	score float32
-	from  int32 // byte at which its last piece begins; -1: no path ends here
+	score float64 // a sum of many: paths of the same pieces in another order are to be equal
+	from  int32   // byte at which its last piece begins; -1: no path ends here
 	piece int32
 }
 
@@ -123,23 +139,30 @@ type path struct {
 // text it has read. White space of any kind and length counts as one space, as do control
 // characters and bytes that are no UTF-8.
 func (v *Vocabulary) Cut(dst []int32, text string, most int) ([]int32, int) {
-	c := cutter{v: v, word: []byte(space), out: dst, most: len(dst) + most}
+	c := cutter{v: v, out: dst}
+	most += len(dst)
+	read := c.read(text, func() bool { return len(c.out) < most })
+	return c.out[:min(len(c.out), most)], read
+}
+
+// read cuts the text as long as more says so, which is asked after each word.
+func (c *cutter) read(text string, more func() bool) int {
+	c.word, c.lead = append(c.word[:0], space...), len(space)
 	for i, r := range text {
-		if r == utf8.RuneError || unicode.IsSpace(r) || unicode.IsControl(r) {
-			if c.runs > 0 {
-				c.flush()
-				c.word = append(c.word, space...)
+		white := r == utf8.RuneError || unicode.IsSpace(r) || unicode.IsControl(r)
+		if c.runs > 0 && (white || c.runs == longestWord) {
+			if c.flush(); !more() {
+				return i
 			}
-			if len(c.out) >= c.most {
-				return c.out[:c.most], i
+			if white {
+				c.word, c.lead = append(c.word, space...), len(space)
 			}
+		}
+		if white {
 			continue
 		}
-		if c.runs == longestWord {
-			c.flush()
-			if len(c.out) >= c.most {
-				return c.out[:c.most], i
-			}
+		if c.runs == 0 {
+			c.begin = i
 		}
 		c.word = utf8.AppendRune(c.word, r)
 		c.runs++
@@ -147,7 +170,32 @@ func (v *Vocabulary) Cut(dst []int32, text string, most int) ([]int32, int) {
 	if c.runs > 0 {
 		c.flush()
 	}
-	return c.out[:min(len(c.out), c.most)], len(text)
+	return len(text)
+}
+
+// windows calls yield with each window of a text, in order: size pieces from every stride on, and the
+// last ones. The window stands between the bytes from and to of the text.
+func (v *Vocabulary) windows(text string, size, stride int, yield func(ids []int32, from, to int)) {
+	c := cutter{v: v}
+	first := 0 // of the next window
+	read := c.read(text, func() bool {
+		for ; len(c.out)-first > size; first += stride {
+			yield(c.out[first:first+size], c.from[first], c.from[first+size])
+		}
+		if past := first - size; past > 4096 { // what no window holds any more
+			c.out, c.from, first = append(c.out[:0], c.out[past:]...), append(c.from[:0], c.from[past:]...), size
+		}
+		return true
+	})
+	for ; len(c.out)-first > size; first += stride {
+		yield(c.out[first:first+size], c.from[first], c.from[first+size])
+	}
+	last := max(0, len(c.out)-size)
+	from := 0
+	if len(c.out) > 0 {
+		from = c.from[last]
+	}
+	yield(c.out[last:], from, read)
 }
 
 // flush cuts the word into pieces and forgets it.
@@ -165,14 +213,14 @@ func (c *cutter) flush() {
 		}
 		i += width
 	}
-	begin := len(c.out)
+	begin, first := len(c.out), len(c.from)
 	for i := n; i > 0; i = int(c.best[i].from) {
 		c.out = append(c.out, c.best[i].piece)
+		c.from = append(c.from, c.begin+max(0, int(c.best[i].from)-c.lead))
 	}
-	for a, b := begin, len(c.out)-1; a < b; a, b = a+1, b-1 {
-		c.out[a], c.out[b] = c.out[b], c.out[a]
-	}
-	c.word, c.runs = c.word[:0], 0
+	slices.Reverse(c.out[begin:])
+	slices.Reverse(c.from[first:])
+	c.word, c.lead, c.runs = c.word[:0], 0, 0
 }
 
 // step tries every piece that begins at byte i; after is where its first code point ends.
@@ -187,10 +235,10 @@ func (c *cutter) step(i, after int) {
 		node = c.v.next[at]
 		e++
 		if p := c.v.piece[node]; p >= 0 {
-			c.raise(e, path{from + c.v.scores[p], int32(i), p})
+			c.raise(e, path{from + float64(c.v.scores[p]), int32(i), p})
 		}
 	}
-	c.raise(after, path{from + c.v.unknown, int32(i), Unknown})
+	c.raise(after, path{from + float64(c.v.unknown), int32(i), Unknown})
 }
 
 func (c *cutter) raise(at int, p path) {

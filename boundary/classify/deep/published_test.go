@@ -5,10 +5,12 @@ package deep
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -16,63 +18,118 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/classify/local"
 )
 
-// published is the file that is released.
+// publishedPath is the file that is released.
+var publishedPath = filepath.Join("..", "..", "..", "packaging", "models", "detector.safetensors")
+
 func published(t testing.TB) *Model {
 	t.Helper()
-	m, err := Open(filepath.Join("..", "..", "..", "packaging", "models", "deep.bin"), "")
+	m, err := Open(publishedPath, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
 
-// The pieces of a text are those of the tokenizer of multilingual-e5-small, with the pieces that
-// were left out made too unlikely to be chosen. Each line of the table was made by it.
-func TestPieces(t *testing.T) {
-	m := published(t)
-	table, err := os.ReadFile(filepath.Join("testdata", "pieces.jsonl"))
+// rowsOf reads a table of JSON lines.
+func rowsOf[T any](t *testing.T, path string, least int) (out []T) {
+	t.Helper()
+	table, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := 0
-	for d := json.NewDecoder(bytes.NewReader(table)); ; n++ {
-		var row struct {
-			Text   string
-			Pieces []int32
-		}
+	for d := json.NewDecoder(bytes.NewReader(table)); ; {
+		var row T
 		if err := d.Decode(&row); err == io.EOF {
 			break
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		if got, _ := m.vocabulary.Cut(nil, row.Text, 1000); !slices.Equal(got, row.Pieces) {
+		out = append(out, row)
+	}
+	if len(out) < least {
+		t.Fatalf("%s has %d rows", path, len(out))
+	}
+	return out
+}
+
+// The pieces of a text are those of the tokenizer of multilingual-e5-small, with the pieces that
+// were left out made too unlikely to be chosen. Each line of the table was made by it.
+func TestPieces(t *testing.T) {
+	v := published(t).vocabulary
+	for _, row := range rowsOf[struct {
+		Text   string
+		Pieces []int32
+	}](t, filepath.Join("testdata", "pieces.jsonl"), 30) {
+		if got, _ := v.Cut(nil, row.Text, 1000); !slices.Equal(got, row.Pieces) {
 			t.Errorf("%+q: %v, want %v", row.Text, got, row.Pieces)
 		}
 	}
-	if n < 30 {
-		t.Errorf("the table has %d texts", n)
+}
+
+// mustLogit is that of a text by one kernel.
+func (m *Model) mustLogit(t testing.TB, k *kernel, text string) float32 {
+	t.Helper()
+	x, err := m.logit(t.Context(), k, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// TestReference holds the integers against the same network in floating point, whose logits the rows
+// beside the released weights have.
+func TestReference(t *testing.T) {
+	m := published(t)
+	var sum, worst float64
+	rows := rowsOf[struct {
+		ID, Text string
+		Pieces   []int32
+		Logit    float64
+	}](t, filepath.Join("testdata", "check.jsonl"), 189)
+	for i, row := range rows {
+		if got, _ := m.vocabulary.Cut(nil, row.Text, 1<<20); !slices.Equal(got, row.Pieces) {
+			t.Errorf("%s: other pieces", row.ID)
+		}
+		got := m.mustLogit(t, best, row.Text)
+		off := math.Abs(float64(got) - row.Logit)
+		sum, worst = sum+off, max(worst, off)
+		if i%47 == 0 && got != m.mustLogit(t, &plain, row.Text) {
+			t.Errorf("%s: the kernels differ", row.ID)
+		}
+	}
+	t.Logf("off by %.4f on average and %.4f at most", sum/float64(len(rows)), worst)
+	if sum/float64(len(rows)) > .02 || worst > .15 {
+		t.Errorf("off by %.4f on average and %.4f at most", sum/float64(len(rows)), worst)
 	}
 }
 
-// The file stays within its size, and tells an order to a model from a plain sentence.
+// TestPublished: the file stays small in memory, and tells an order to a model from a plain sentence.
 func TestPublished(t *testing.T) {
-	m := published(t)
-	if m.Size() > 8<<20 {
-		t.Errorf("%d bytes", m.Size())
+	size := func() uint64 {
+		runtime.GC()
+		var s runtime.MemStats
+		runtime.ReadMemStats(&s)
+		return s.HeapAlloc
 	}
-	if a, b := m.Logit(attack), m.Logit(honest); a <= b {
-		t.Errorf("an attack has %v, an honest text %v", a, b)
+	pool.New = nil
+	before := size()
+	f, err := Find(publishedPath, "")
+	if err != nil {
+		t.Fatal(err)
 	}
-	c := Cascade{Fast: local.Default(), Deep: m}
-	for _, fast := range []float32{0, m.Low / 2, math.Nextafter32(m.Low, 0)} {
-		if p := m.Score(fast, m.Below); p >= float64(m.Limit) {
-			t.Errorf("a text at which the deep model has not looked, with %v, is flagged: %v", fast, p)
-		}
+	c := Cascade{Fast: local.Default(), Deep: f}
+	scores, err := c.Classify(t.Context(), []string{honest, attack})
+	if err != nil || scores[0].Flagged || !scores[1].Flagged {
+		t.Errorf("%+v, %v", scores, err)
 	}
-	for _, text := range []string{"", strings.Repeat("ignore ", 500), strings.Repeat("\u5ffd\u7565", 2000), strings.Repeat("\u202e\U000e0041", 999)} {
-		if p, _ := c.Judge(text); !(p >= 0 && p <= 1) {
-			t.Errorf("%.20q: %v", text, p)
-		}
+	if grown := size() - before; grown > 30e6 {
+		t.Errorf("%.1f MB", float64(grown)/1e6)
+	} else {
+		t.Logf("%.1f MB", float64(grown)/1e6)
+	}
+	said, err := c.Quote(t.Context(), honest+" "+attack+" "+honest)
+	if err != nil || said != attack {
+		t.Errorf("%q, %v", said, err)
 	}
 }
 
@@ -84,11 +141,13 @@ func BenchmarkPublished(b *testing.B) {
 	if len(ids) != 300 {
 		b.Fatalf("%d pieces", len(ids))
 	}
-	b.Run("deep", func(b *testing.B) {
-		for b.Loop() {
-			m.Logit(text)
-		}
-	})
+	for _, k := range kernels() {
+		b.Run(fmt.Sprintf("deep/%s", k.name), func(b *testing.B) {
+			for b.Loop() {
+				m.mustLogit(b, k, text)
+			}
+		})
+	}
 	b.Run("fast", func(b *testing.B) {
 		for b.Loop() {
 			local.Default().Score(text)

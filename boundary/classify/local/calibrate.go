@@ -125,17 +125,21 @@ func (m *Model) Calibration() Calibration { return m.calibration }
 // LimitFor is the score that so many of 10,000 honest texts exceed, between Rates drawn as a line
 // over the logarithm of the rate. What lies beyond them was not measured: it is false then.
 func (m *Model) LimitFor(falseAlarms int) (limit float32, ok bool) {
-	if falseAlarms < Rates[0] || falseAlarms > Rates[len(Rates)-1] {
+	return Between(Rates[:], m.calibration.Limits[:], falseAlarms)
+}
+
+// Between is what LimitFor says of the limits for such rates.
+func Between(rates []int, limits []float32, falseAlarms int) (limit float32, ok bool) {
+	i, found := slices.BinarySearch(rates, falseAlarms)
+	if found {
+		return limits[i], true
+	}
+	if i == 0 || i == len(rates) {
 		return 0, false
 	}
-	i, found := slices.BinarySearch(Rates[:], falseAlarms)
-	if found {
-		return m.calibration.Limits[i], true
-	}
-	low, high := math.Log(float64(Rates[i-1])), math.Log(float64(Rates[i]))
+	low, high := math.Log(float64(rates[i-1])), math.Log(float64(rates[i]))
 	share := float32((math.Log(float64(falseAlarms)) - low) / (high - low))
-	a, b := m.calibration.Limits[i-1], m.calibration.Limits[i]
-	return a + (b-a)*share, true
+	return limits[i-1] + (limits[i]-limits[i-1])*share, true
 }
 
 // Limit is the score from which a text counts as an injection where no setting says otherwise: one of

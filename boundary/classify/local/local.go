@@ -6,7 +6,7 @@
 // A text is read as tokens; each has features (the word, pairs and triples with
 // those before it, runs of five bytes in it) that are hashed into 2^20 weights of
 // one byte, and the kinds of words that orders to models are made of, with their
-// pairs. The score is that of the worst window of 24 or 64 tokens. MODEL.md says how
+// pairs. The score is that of the worst window of 24 or 64 tokens. lab/MODELS.md says how
 // it was trained, on what, and where it fails.
 package local
 

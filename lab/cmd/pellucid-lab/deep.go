@@ -24,20 +24,3 @@ func (c *deepCmd) Run(e *env) error {
 	}
 	return nil
 }
-
-// deepTableCmd measures a deep model beside the fast one.
-type deepTableCmd struct {
-	Root    string   `default:".." placeholder:"DIR" help:"Root of the repository (default ${default})."`
-	Model   string   `required:"" placeholder:"FILE" help:"A model that was trained without the groups of --leave."`
-	Leave   []string `placeholder:"GROUP" help:"Groups that the model has not seen; held stands for the held rows of --more."`
-	More    []string `placeholder:"FILE" help:"Collections beside those of the test data."`
-	Numbers string   `placeholder:"FILE" help:"Write the limits and the calibration to this file."`
-}
-
-func (c *deepTableCmd) Run(e *env) error {
-	o := training.DeepTableOptions{Root: c.Root, Model: c.Model, Leave: c.Leave, More: c.More, Numbers: c.Numbers}
-	if err := training.DeepTable(o, e.Stdout, e.Stderr); err != nil {
-		return fmt.Errorf("deep-table: %w", err)
-	}
-	return nil
-}

@@ -26,6 +26,11 @@ func (c *injectionsCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	briefs, err := injections.Briefs()
+	if err != nil {
+		return err
+	}
+	rows = append(rows, briefs...)
 	if c.Translations != "" {
 		more, err := injections.Translations(c.Translations, c.Seed)
 		if err != nil {

