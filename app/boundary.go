@@ -134,7 +134,7 @@ func (b *boundary) open(dir *state.Dir, r *rules.Rules, n needs) (err error) {
 		b.shadow = gateway.NewShadow(*n.judges)
 	}
 	if n.judges != nil && r.Quotes() {
-		if b.flagged, err = dir.Journal(audit.FlaggedName, state.JournalOptions{}); err != nil {
+		if b.flagged, err = dir.Journal(audit.FlaggedName, nil); err != nil {
 			b.log.Warn("the sentences that classifiers flag are not kept", "error", err)
 		}
 	}
