@@ -248,8 +248,10 @@ func TestStaleClientFile(t *testing.T) {
 			"warning 0 of 1 server behind the boundary: " + stale + ": run pellucid protect"}},
 	} {
 		x := &examiner{}
-		for path, instead := range map[string]string{read: "", stale: read} {
+		for _, path := range []string{read, stale} {
 			write(t, path, `{"mcpServers":`+c.servers+`}`)
+		}
+		for path, instead := range map[string]string{read: "", stale: read} {
 			x.clientFile(opt, protect.Target{Client: "claude-desktop", Path: path, Format: protect.Generic, ReadInstead: instead}, path == read)
 		}
 		var got []string
