@@ -34,6 +34,7 @@ all: test
 
 build:
 	go build -trimpath -ldflags "-s -w" -o bin/pellucid ./cmd/pellucid
+	go build -trimpath -ldflags "-s -w" -o bin/pellucid-hook ./cmd/pellucid-hook
 	go build -trimpath -ldflags "-s -w" -o bin/pellucid-ground ./cmd/pellucid-ground
 
 # Shows what the boundary does, then serves it and the grounding adapter behind it on 127.0.0.1:7420 until Ctrl-C.

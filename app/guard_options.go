@@ -18,7 +18,7 @@ import (
 func (s *GuardSettings) options() (*guard.Options, error) {
 	g := &s.Guard
 	o := &guard.Options{
-		Upstream: g.Upstream, Key: s.Key, Buffer: g.Buffer, Pass: g.Pass, Headers: g.Headers, Policy: s.policy(), Calls: g.Calls, Concurrency: g.Concurrency, Millis: g.Time.Milliseconds(),
+		Upstream: g.Upstream, Key: s.Key, Buffer: g.Buffer, Pass: g.Pass, SharedHosts: g.SharedHosts, Headers: g.Headers, Policy: s.policy(), Calls: g.Calls, Concurrency: g.Concurrency, Millis: g.Time.Milliseconds(),
 		TokenFactor: int64(g.Factor), MinTokens: int64(g.MinTokens), Refine: g.Refine, AttenuateBelow: g.AttenuateBelow,
 		Fail:     counterfactual.Undecided{DangerouslyAllowPrivileged: g.FailOpen},
 		Severity: counterfactual.Bands(g.Severity),
@@ -86,7 +86,7 @@ func signer(a *rules.GuardAWS, endpoint string) *sigv4.Signer {
 
 // planner says who is asked what a request may need.
 func planner(to *guard.Planner, p *rules.GuardPlanner) error {
-	to.Confirm, to.Always, to.Ahead = p.Confirm, p.Always, p.Ahead
+	to.Confirm, to.DangerouslySkipStated, to.Ahead = p.Confirm, p.SkipStated, p.Ahead
 	if p.Examples != "" {
 		b, err := terminal.ReadInput(p.Examples, nil)
 		if err == nil {

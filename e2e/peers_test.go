@@ -29,6 +29,9 @@ var pellucid = sync.OnceValues(func() (string, error) {
 	if bin := os.Getenv("PELLUCID_E2E_BIN"); bin != "" {
 		return filepath.Abs(bin)
 	}
+	if _, err := build("pellucid-hook"); err != nil {
+		return "", err
+	}
 	return build("pellucid")
 })
 

@@ -23,7 +23,7 @@ import (
 )
 
 // guardStatement is a statement of the guard.
-const guardStatement = `{"act":"waiting","audit":false,"calls":[{"arguments":[{"form":"iban","label":"recipient","segments":"01"},{"form":"number","label":"amount","segments":"01"}],"digest":"sha256:8fbaaa73625c6ca529334e7485e900221bfb92607c325343429db722434542ad","plan":{"request":"sha256:c60c4d1d66bb7450ee905069c7700aecfa5ab3b0ed6e1be83e958a2708e70a59","response":"sha256:ade8a574b4b777dc450f1af0f23f31bafaa5e2f8cd6b68fba7de05719d79e43e","unreadable":true},"response":"hold","tool":"send_money","verdict":"cannot-tell"}],"context":"sha256:89fba8bcce82f6a6610168d5543c862c995ac89c7498c95678c3cebe362ec24a","format":"openai-chat","id":"251e7b561370aba45aa77555f1d7bf11","principal":"","reason":"found-out","response":"hold","sources":[{"segment":0,"source":"?/read_file"}],"version":"guard-evidence/2"}`
+const guardStatement = `{"act":"waiting","audit":false,"calls":[{"arguments":[{"form":"iban","label":"recipient","segments":"01"},{"form":"number","label":"amount","segments":"01"}],"digest":"sha256:8fbaaa73625c6ca529334e7485e900221bfb92607c325343429db722434542ad","plan":{"request":"sha256:c60c4d1d66bb7450ee905069c7700aecfa5ab3b0ed6e1be83e958a2708e70a59","response":"sha256:ade8a574b4b777dc450f1af0f23f31bafaa5e2f8cd6b68fba7de05719d79e43e","unreadable":true},"response":"hold","tool":"send_money","verdict":"cannot-tell"}],"context":"sha256:89fba8bcce82f6a6610168d5543c862c995ac89c7498c95678c3cebe362ec24a","format":"openai-chat","id":"251e7b561370aba45aa77555f1d7bf11","principal":"","reason":"found-out","response":"hold","sources":[{"segment":0,"source":"?/read_file"}],"version":"guard-evidence/3"}`
 
 const guardID = "251e7b561370aba45aa77555f1d7bf11"
 

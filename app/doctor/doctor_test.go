@@ -256,7 +256,7 @@ func TestStaleClientFile(t *testing.T) {
 		for _, check := range x.report.Checks {
 			got = append(got, check.Status+" "+check.Says)
 		}
-		want := append(c.wants, "warning the installed app does not read "+stale+", but "+read+": its servers belong there")
+		want := append(c.wants, "warning the installed app reads "+read+" in the place of "+stale+": configure its servers there")
 		if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
 			t.Errorf("%s: %q, want %q", c.servers, got, want)
 		}

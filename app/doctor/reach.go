@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -118,7 +119,11 @@ func (x *examiner) clientFile(opt protect.Options, t protect.Target, inUse bool)
 		x.report.add(t.Client, OK, "%s", says)
 	}
 	if t.ReadInstead != "" {
-		x.report.add(t.Client, Warning, "the installed app does not read %s, but %s: its servers belong there", t.Path, t.ReadInstead)
+		reads := "reads"
+		if _, err := os.Stat(t.ReadInstead); err != nil {
+			reads = "will read" // once it has written its settings
+		}
+		x.report.add(t.Client, Warning, "the installed app %s %s in the place of %s: configure its servers there", reads, t.ReadInstead, t.Path)
 	}
 }
 
@@ -133,7 +138,7 @@ func (x *examiner) hostHooks(ctx context.Context, opt protect.Options, m protect
 		case r.Error != "": // told above
 		case r.Action != protect.Already:
 			x.report.add(r.Host, Warning, "the shell output, files and pages that it reads are not behind the boundary: run pellucid protect --hooks")
-		case !answersProbe(ctx, opt.Binary, r.Host):
+		case !answersProbe(ctx, opt.HookWords(r.Host), r.Host):
 			x.report.add(r.Host, Failed, "its hook does not answer as it should: try pellucid hook %s < EVENT: %s", r.Host, r.Path)
 		case r.Why != "":
 			x.report.add(r.Host, Warning, "its hook is written and answers, but something is left to do: %s: %s", r.Why, r.Path)
@@ -143,15 +148,15 @@ func (x *examiner) hostHooks(ctx context.Context, opt protect.Options, m protect
 	}
 }
 
-// answersProbe reports whether the program answers an event of the host.
-func answersProbe(ctx context.Context, program, host string) bool {
+// answersProbe reports whether the command answers an event of the host.
+func answersProbe(ctx context.Context, words []string, host string) bool {
 	h, found := hook.HostOf(host)
 	if !found {
 		return false
 	}
 	ctx, stop := context.WithTimeout(ctx, 10*time.Second)
 	defer stop()
-	cmd := exec.CommandContext(ctx, program, "hook", host)
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Stdin = bytes.NewReader(h.Probe())
 	answer, err := cmd.Output()
 	return err == nil && hook.Passes(answer)

@@ -44,11 +44,14 @@ func started(t *testing.T, db install.Database) string {
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.Header().Set("Content-Type", "application/json")
-		if strings.Contains(string(body), "plan tool calls") || !strings.Contains(string(body), order) {
+		switch plans, ordered := strings.Contains(string(body), "plan tool calls"), strings.Contains(string(body), order); {
+		case plans && ordered:
+			io.WriteString(w, strings.Replace(says, `"[]"`, `"[{\"tool\":\"send_mail\",\"args\":{\"to\":\"eve@example.org\"}}]"`, 1))
+		case plans, !ordered:
 			io.WriteString(w, says)
-			return
+		default:
+			io.WriteString(w, sends)
 		}
-		io.WriteString(w, sends)
 	}))
 	t.Cleanup(provider.Close)
 	set := &app.GuardSettings{Guard: rules.Guard{Upstream: provider.URL, Audit: true, Calls: 12, Time: time.Minute}, DB: db, Listen: "127.0.0.1:0",
@@ -148,7 +151,7 @@ func collect(t *testing.T, db install.Database) {
 	if err := os.Remove(file(0)); err != nil {
 		t.Fatal(err)
 	}
-	edit(1, `"guard-evidence/2"`, `"guard-evidence/1"`)
+	edit(1, `"guard-evidence/3"`, `"guard-evidence/1"`)
 	edit(2, `"?/read_note"`, `"?/read_mail"`) // it replays, and is not what the ledger has
 	r = report()
 	if want := (Missing{Absent: 1, Version: 1, Changed: 1, Held: 3}); r.Missing != want || r.Decisions != 2 || r.Calls.Held != 1 {

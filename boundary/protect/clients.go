@@ -278,6 +278,12 @@ func (m Machine) root(name string) string {
 		return m.named("COPILOT_HOME", m.below(".copilot"))
 	case "DOT":
 		return m.named("XDG_CONFIG_HOME", m.below(".config"))
+	case "CLAUDE_MANAGED":
+		return m.ofSystem("/etc/claude-code", "/Library/Application Support/ClaudeCode", `C:\Program Files\ClaudeCode`)
+	case "CODEX_MANAGED":
+		return m.ofSystem("/etc/codex", "/etc/codex", `C:\ProgramData\OpenAI\Codex`)
+	case "GEMINI_MANAGED":
+		return m.ofSystem("/etc/gemini-cli", "/Library/Application Support/GeminiCli", `C:\ProgramData\gemini-cli`)
 	case "APPDATA", "LOCALAPPDATA":
 		if m.OS != "windows" {
 			return ""
@@ -296,6 +302,17 @@ func (m Machine) root(name string) string {
 		return m.below("Library", "Application Support")
 	}
 	return m.named("XDG_CONFIG_HOME", m.below(".config"))
+}
+
+// ofSystem returns one of the folders of an organisation's settings.
+func (m Machine) ofSystem(linux, darwin, windows string) string {
+	switch m.OS {
+	case "darwin":
+		return darwin
+	case "windows":
+		return windows
+	}
+	return linux
 }
 
 // named is the absolute directory that a variable names, else usual.

@@ -4,20 +4,25 @@
 package reviewer
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 )
 
-// A Model makes pass 2 by one language model, for any number of servers at the same time.
+// A Model makes pass 2 by one language model or judge of the operator's own, for any number of servers at the same time.
 // Its owner closes it.
 type Model struct {
 	of       *rules.Review
-	endpoint *llm.Endpoint
+	endpoint *llm.Endpoint    // of a language model
+	judge    *classify.Member // of the operator's own
 	cache    surface.Cache
 	progress func(server string, s surface.Step)
 }
@@ -25,18 +30,32 @@ type Model struct {
 // New returns the model that r asks for. cache may be nil, and so may progress, which is
 // told before each question; server is third-party text there.
 func New(r *rules.Review, cache surface.Cache, progress func(server string, s surface.Step)) (*Model, error) {
-	endpoint, err := r.Endpoint()
+	v := &Model{of: r, cache: cache, progress: progress}
+	if !r.IsOwnJudge() {
+		var err error
+		v.endpoint, err = r.Endpoint()
+		return v, err
+	}
+	c, err := r.Service()
 	if err != nil {
 		return nil, err
 	}
-	return &Model{r, endpoint, cache, progress}, nil
+	v.judge, err = classify.New(classify.Options{Name: "review", Classifier: c, Mode: policy.Enforce, Fail: classify.FailClosed, Timeout: r.Timeout, Most: maxReviewed})
+	return v, err
 }
+
+// maxReviewed is more bytes than any part of a surface has that is asked about at once.
+const maxReviewed = 1 << 20
 
 // Of returns the rules that it was made of.
 func (v *Model) Of() *rules.Review { return v.of }
 
 // Close lets go of idle connections.
-func (v *Model) Close() { v.endpoint.Close() }
+func (v *Model) Close() {
+	if v.endpoint != nil {
+		v.endpoint.Close()
+	}
+}
 
 // Review is that of one surface, for surface.Gate.Review. It has a budget of its own, so
 // that no server uses up the budget of another.
@@ -47,6 +66,9 @@ func (v *Model) Review(server, transport string) *surface.Review {
 		Model:     strings.Join([]string{v.of.Provider(), v.of.URL, v.of.Model}, " "),
 		Transport: transport, Cache: v.cache,
 		TotalTokens: v.of.Tokens, Timeout: v.of.Timeout,
+	}
+	if v.judge != nil {
+		out.Reviewer = ownJudge{v.judge}
 	}
 	if v.progress != nil {
 		out.Progress = func(s surface.Step) { v.progress(server, s) }
@@ -85,6 +107,37 @@ func (v *asked) Review(ctx context.Context, q surface.Question) (surface.Answer,
 		a.Text = r.Refusal
 	}
 	return a, nil
+}
+
+// ownJudge is a judge of the operator's own.
+type ownJudge struct{ member *classify.Member }
+
+// Review answers as a language model would: OK, or what was flagged.
+func (v ownJudge) Review(ctx context.Context, q surface.Question) (surface.Answer, error) {
+	a := v.member.Judge(ctx, []classify.Segment{{View: q.Material}})
+	switch {
+	case a.Reason != classify.Judged:
+		return surface.Answer{}, cmp.Or(a.Err, errors.New("reviewer: not judged: "+string(a.Reason)))
+	case a.Flagged():
+		return surface.Answer{Text: fmt.Sprintf("flagged with score %.2f %s", a.P, a.Code), Whole: true}, nil
+	}
+	return surface.Answer{Text: "OK", Whole: true}, nil
+}
+
+// Opinion is what the model says of the version of an item that waits, for a person.
+func (v *Model) Opinion(ctx context.Context, server string, key surface.Key, version string) string {
+	err := v.Review(server, "").Opinion(ctx, key, version)
+	var rejected *surface.RejectedError
+	switch is := errors.As(err, &rejected); {
+	case err == nil:
+		return "OK"
+	case is && rejected.Said != "":
+		return rejected.Shown()
+	case is:
+		return Failure(err)
+	default:
+		return err.Error()
+	}
 }
 
 // Failure says in a person's words why pass 2 rejected, beside the error.

@@ -39,9 +39,10 @@ guard:
   pass: ["GET /v1/files/*?limit&after"]
   guess: false
   untrusted_tools: ["x_*"]
+  shared_hosts: [git.example]
   attenuate_below: 0.25
   capsules: {staff: {sources: ["hr/*", "?/read_staff"], forbidden: [salary, "annual review"], no_calls: true}}
-  planner: {model: {provider: anthropic, url: https://p.example, model: m-2, key: env:LAB}, examples: plans.json, confirm: true, always: true, ahead: true}
+  planner: {model: {provider: anthropic, url: https://p.example, model: m-2, key: env:LAB}, examples: plans.json, confirm: true, always: false, ahead: true}
   verdicts: {delegated: pass, conflict: hold, cannot-tell: ask}
   readers: false
   tools: {"send_*": {privilege: 0.9, critical: [to], free: [memo]}, "*": {privilege: 0}, pay: {}}

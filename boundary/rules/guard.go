@@ -30,6 +30,7 @@ type Guard struct {
 
 	Tools          []GuardTool // the first whose pattern matches decides
 	NoGuess        bool        // what no pattern matches is privileged, whatever it is called
+	SharedHosts    []string    // where each owner has pages below the first part of the path
 	UntrustedTools []string    // patterns: the description is a stranger's text as well
 	Capsules       []GuardCapsule
 	AttenuateBelow int // trust in thousandths, below which a repair shows a source as quoted data
@@ -102,8 +103,9 @@ type GuardPlanner struct {
 	Model    *Review // nil: that of the request, with the credentials of the client
 	Examples string  // file, absolute; "": none
 	Confirm  bool    // ask a second question
-	Always   bool    // also of calls whose values are all the user's
 	Ahead    bool    // while the main request is under way
+	// SkipStated leaves out calls whose values and verb are the user's.
+	SkipStated bool
 }
 
 // A GuardTool says how much is at stake when tools are called whose names match.
@@ -158,6 +160,7 @@ func (g *Guard) members() []member {
 		{"attenuate_below", live, share(&g.AttenuateBelow, 0), "[trust](trust.md) below which a repaired answer is made with a text shown as quoted data; what no fence proves has the trust 0"},
 		{"planner", live, section(g.Planner.members), "who says which calls a request may need"},
 		{"verdicts", live, section(func() []member { return verdicts(&g.Verdicts) }).when(func() bool { return len(g.Verdicts) > 0 }), "what happens to a call, by what was found out about it"},
+		{"shared_hosts", live, list(&g.SharedHosts, nil, maxGuardNames, "the name of a host in small letters", isSharedHost), "further hosts, such as a GitLab of your own, where each owner has pages below the first part of the path: that the user names one owner's page says nothing of another's"},
 		{"readers", live, opposite(&g.IgnoreReaders), "look at calls of read-only tools, too, if they go to an address that the user has not named"},
 		{"tools", live, guardTools(g), "what is at stake, by the name or pattern of tools; the first that matches decides"},
 		{"lists", live, guardLists(g), "files of values, one on a line, that `listed` looks up in the conditions of `values`"},
@@ -198,7 +201,7 @@ func (p *GuardPlanner) members() []member {
 		{"model", live, optional(&p.Model, (*Review).endpoint, (*compiler).review), "the planner's own model; default: that of the request, with the client's key"},
 		{"examples", live, parsed(&p.Examples, "PATH or `file:PATH`", (*compiler).file), "a file of requests and their plans, for a small model"},
 		{"confirm", live, boolean(&p.Confirm, false), "ask as well whether the request asks for what the tool does: better with a small model"},
-		{"always", live, boolean(&p.Always, false), "ask, too, where all values of the call are the user's"},
+		{"always", live, opposite(&p.SkipStated), "ask, too, where all values of the call are the user's, and the request has the tool's verb"},
 		{"ahead", live, boolean(&p.Ahead, false), "ask while the main request is under way: faster, and one call for each turn of the user"},
 	}
 }
@@ -275,6 +278,10 @@ func isGuardRoute(s string) bool {
 	method, path, ok := strings.Cut(s, " ")
 	below := strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/v1beta/") || strings.HasPrefix(path, "/openai/")
 	return ok && method != "" && len(s) <= maxText && below
+}
+
+func isSharedHost(s string) bool {
+	return strings.Contains(s, ".") && !strings.ContainsFunc(s, func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '.' || r == '-') })
 }
 
 func isGuardHeader(s string) bool {

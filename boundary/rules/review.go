@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/boundary/classify/remote"
 	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 )
@@ -31,6 +33,17 @@ var (
 	providers     = []Format{format.Chat, format.Responses, format.Messages, format.Gemini}
 )
 
+// ownJudge is the provider of a review by a judge of the operator's own, behind the contract of [remote.HTTP].
+const ownJudge = "http"
+
+// IsOwnJudge reports whether Service judges, and no language model that Endpoint asks.
+func (r *Review) IsOwnJudge() bool { return r.format == ownJudge }
+
+// Service is the operator's own judge.
+func (r *Review) Service() (classify.Classifier, error) {
+	return remote.NewHTTP(remote.Service{URL: r.URL, Key: secretOf(r.Key)}, r.Model, classify.Limits{})
+}
+
 // Provider is the word for the format in a configuration.
 func (r *Review) Provider() string {
 	for i, f := range providers {
@@ -38,7 +51,7 @@ func (r *Review) Provider() string {
 			return providerWords[i]
 		}
 	}
-	return ""
+	return string(r.format)
 }
 
 // NewReview is a review by the model that provider has at url, with the usual bounds.
@@ -47,6 +60,9 @@ func NewReview(provider, url, model string, key Value) *Review {
 	r := &Review{}
 	reset(r.members())
 	r.URL, r.Model, r.Key = url, model, key
+	if provider == ownJudge {
+		r.format = ownJudge
+	}
 	for i, word := range providerWords {
 		if word == provider {
 			r.format = providers[i]
@@ -81,9 +97,9 @@ func (r *Review) members() []member {
 // endpoint are the members that say which model is asked.
 func (r *Review) endpoint() []member {
 	return []member{
-		{"provider", needed, word(&r.format, "", providerWords, providers), "the format of the provider's API"},
+		{"provider", needed, word(&r.format, "", append(providerWords[:4:4], ownJudge), append(providers[:4:4], ownJudge)), "the format of the provider's API; `http` is a judge of your own ([classify](classify.md))"},
 		{"url", needed, text(&r.URL, 2048), "https, or http on this machine, without user or query"},
-		{"model", needed, modelName(&r.Model), "the name of the model"},
+		{"model", needed, modelName(&r.Model), "the name of the model; of `http`, with its version"},
 		{"key", live, reference(&r.Key), "the provider's key; default: no key is sent"},
 		{"reasoning", live, boolean(&r.Reasoning, false), "the model takes no temperature"},
 		{"timeout", live, duration(&r.Timeout, 2*time.Minute, time.Second, time.Hour), "of one question, with all attempts"},
@@ -95,13 +111,20 @@ func (c *compiler) review(p place, r *Review, sound bool) bool {
 	if !sound {
 		return false
 	}
-	e, err := r.Endpoint()
-	if err != nil {
-		c.report(p, "%s", strings.TrimPrefix(err.Error(), "llm: "))
-		return false
+	var err error
+	if r.IsOwnJudge() {
+		_, err = r.Service()
+	} else {
+		var e *llm.Endpoint
+		if e, err = r.Endpoint(); err == nil {
+			e.Close()
+		}
 	}
-	e.Close()
-	return true
+	if err != nil {
+		_, what, _ := strings.Cut(err.Error(), ": ") // behind the package's name
+		c.report(p, "%s", what)
+	}
+	return err == nil
 }
 
 func modelName(v *string) value {

@@ -97,6 +97,10 @@ type Assembly struct {
 
 	// Task is the user's text and Instructions what the operator wrote.
 	Task, Instructions string
+	// Turn is the last turn of the user, and Proposed what the agent said before it.
+	Turn, Proposed string
+
+	sharedHosts []string
 
 	src    []byte
 	doc    *strictjson.Doc

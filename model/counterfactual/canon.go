@@ -12,13 +12,13 @@ import (
 )
 
 // canonical is a value in the one spelling by which two answers are compared:
-// numbers, dates, e-mail addresses, URLs and IBANs have one each, and any other
+// numbers, dates, times, phone numbers, e-mail addresses, URLs and IBANs have one each, and any other
 // text is compared by NFKC, without regard to ASCII case and white space. It
 // recognises a value by its form; what has none of these is text.
 func canonical(s string) string {
 	s = cutValue(s)
 	t := ordinaryDigits(strings.TrimSpace(s))
-	for _, form := range []func(string) (string, bool){canonNumber, canonDate, canonEmail, canonIBAN, canonURL} {
+	for _, form := range []func(string) (string, bool){canonPhone, canonNumber, canonDate, canonTime, canonEmail, canonIBAN, canonURL} {
 		if c, ok := form(t); ok {
 			return c
 		}
@@ -264,7 +264,7 @@ func unescape(s string) string {
 	return string(out)
 }
 
-// Atoms are what a reader of a text may act on: URLs, e-mail addresses, IBANs,
+// Atoms are what a reader of a text may act on: URLs, e-mail addresses, phone numbers, IBANs,
 // amounts of money and commands, each once, in their order.
 func Atoms(text string) []Proposal {
 	var out []Proposal
@@ -289,7 +289,9 @@ func Atoms(text string) []Proposal {
 				add("iban", c)
 			}
 		}
-		if c, ok := groupedIBAN(fields[i:]); ok {
+		if c, ok := groupedPhone(fields[i:]); ok {
+			add("phone", c)
+		} else if c, ok := groupedIBAN(fields[i:]); ok {
 			add("iban", c)
 		} else if c, ok := amount(fields, i); ok {
 			add("amount", c)
@@ -368,6 +370,31 @@ func urlIn(s string) string {
 		}
 	}
 	return ""
+}
+
+// canonPhone takes a phone number with the code of its country.
+func canonPhone(s string) (string, bool) {
+	if !strings.HasPrefix(s, "+") || len(s) > 32 {
+		return "", false
+	}
+	n := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(" -/().", r) {
+			return -1
+		}
+		return r
+	}, s[1:])
+	return "p:" + n, digits(n) && 8 <= len(n) && len(n) <= 15
+}
+
+// groupedPhone takes a phone number in groups, the longest with which the fields begin.
+func groupedPhone(f []string) (out string, ok bool) {
+	if !strings.HasPrefix(bareWord(f[0]), "+") {
+		return "", false
+	}
+	for n := min(len(f), 7); n > 0 && !ok; n-- {
+		out, ok = canonPhone(bareWord(strings.Join(f[:n], " ")))
+	}
+	return out, ok
 }
 
 // groupedIBAN takes an IBAN in groups of four.

@@ -29,12 +29,14 @@ type ParseOptions struct {
 	// what stands in turns of the user is then a segment, unless UserTurns.
 	Task      string
 	UserTurns bool
+	// SharedHosts are further hosts where each owner has pages below the first part of the path.
+	SharedHosts []string
 }
 
 // Parse takes a request apart: a JSON object as it is sent to the provider, or the
 // bare array of its messages. src is copied.
 func Parse(f format.Name, src []byte, opt ParseOptions) (*Assembly, error) {
-	a := &Assembly{Format: f, src: bytes.Clone(src), doc: new(strictjson.Doc)}
+	a := &Assembly{Format: f, src: bytes.Clone(src), doc: new(strictjson.Doc), sharedHosts: opt.SharedHosts}
 	if err := a.doc.Reset(a.src, strictjson.Limits{}); err != nil {
 		return nil, fmt.Errorf("counterfactual: parse context: %w", err)
 	}
@@ -84,8 +86,10 @@ type reader struct {
 	last  map[string]int          // by what the agent wrote: the last such call, from 1
 
 	// Of the result that has begun: its source, and what the agent wrote to get it.
-	source Source
-	asked  string
+	source  Source
+	asked   string
+	answers string // id of the call that the result answers
+	said    string // by the agent, since the last turn of the user
 	// fenced is the origin of the last verified fence: those behind it leave it out.
 	fenced frame.Origin
 
@@ -116,6 +120,9 @@ func (r *reader) place(p format.Place) {
 		r.call(p)
 		r.resultOf(p)
 	case format.PlaceOutput:
+		if saysFailed(p.Value) {
+			r.failed(r.answers)
+		}
 		if p.Whole {
 			r.whole(p)
 		} else {
@@ -173,7 +180,11 @@ func (r *reader) user(v strictjson.Value, instead format.Instead) {
 		r.a.slots = append(r.a.slots, slot{v: v, role: slotTask, block: instead.JSON(taskPlaceholder), pieces: []piece{{segment: -1}}})
 		return
 	}
-	r.task.add(r.pieces(v, slotTask, Source{Class: ClassUnknown}, ""))
+	text := r.pieces(v, slotTask, Source{Class: ClassUnknown}, "")
+	r.task.add(text)
+	if text != "" {
+		r.a.Turn, r.a.Proposed, r.said = text, r.said, ""
+	}
 }
 
 // agent takes the agent's own text. Where untrusted text stands before it, it may
@@ -191,6 +202,7 @@ func (r *reader) agent(v strictjson.Value, instead format.Instead) {
 		return
 	}
 	r.trusted("agent", v)
+	r.said = v.Text()
 	if len(r.a.Segments) > 0 {
 		r.a.slots = append(r.a.slots, slot{v: v, role: slotAgent})
 	}
@@ -356,17 +368,38 @@ func (r *reader) result(p format.Place) {
 	call, ok := r.calls[p.ID]
 	if !ok {
 		r.odd(OddOrphan, p.Value)
+		r.answers = ""
 		r.source, r.asked = Source{Class: ClassToolResult}, ""
 		return
 	}
 	if p.Failed {
 		r.failed(p.ID)
 	}
+	r.answers = p.ID
 	r.resultOf(call)
+}
+
+// saysFailed reports whether a result begins with the word that a call has failed, for formats that have no member for it.
+func saysFailed(v strictjson.Value) bool {
+	root := v
+	text := strings.TrimLeft(v.Text(), " \t\r\n[(*")
+	if inner := within(v); inner.Exists() {
+		root = inner
+	}
+	if root.Kind() == '{' {
+		status := strings.ToLower(root.Get("status").Text())
+		err := root.Get("error")
+		return err.Exists() && err.Kind() != 'n' && err.Kind() != 'f' || root.Get("isError").Kind() == 't' || string(root.Get("success").Raw()) == "false" || status == "error" || status == "failed"
+	}
+	first := words(text[:min(len(text), 40)])
+	return len(first) > 0 && slices.Contains([]string{"error", "failed", "failure", "exception", "timeout", "traceback", "fehler"}, first[0])
 }
 
 // failed notes that the last call of an id has failed.
 func (r *reader) failed(id string) {
+	if id == "" {
+		return
+	}
 	for i, c := range slices.Backward(r.a.Prior) {
 		if c.ID == id {
 			if r.a.Failed == nil {

@@ -3,17 +3,21 @@
 package counterfactual
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
+
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // readVerbs are the verbs of tools that only look.
-var readVerbs = set(`check compare count describe fetch find get inspect list lookup preview query read retrieve search show
+var readVerbs = set(`browse check compare count crawl describe extract fetch filter find get inspect list lookup preview query read retrieve scrape search show summarize
 	view whoami`)
 
 // actVerbs are the verbs of tools that change something, send something or run something.
 // One of them makes a call privileged wherever it stands in the name.
-var actVerbs = set(`accept activate add adjust allocate allow amend apply approve assign attach authorize ban cancel clear
+var actVerbs = set(`accept activate add adjust allocate allow amend append apply approve assign attach authorize ban bash cancel clear
 	clone configure confirm connect convert create deactivate decline decrypt delete deny deploy destroy
 	detach disable disband disconnect dismiss dispatch donate drop edit eject empty enable encrypt enqueue
 	enroll erase eval evaluate exec execute expel fix flush force forward generate give hire initiate inject
@@ -21,14 +25,14 @@ var actVerbs = set(`accept activate add adjust allocate allow amend apply approv
 	notify overwrite pay perform persist prepend promote provision publish purge put quarantine quit reassign
 	reboot rebuild recreate redeem redeploy redirect reject relay reload remit remove rename reorder repair
 	repay replace reschedule reset resize resolve respond restart restore resume retry revert revoke rollback
-	rotate save sell send shutdown snooze spawn steal submit subscribe suspend sync terminate toggle transact
+	rotate save sell send shell shutdown snooze spawn steal submit subscribe suspend sync terminal terminate toggle transact
 	transmit truncate unapprove unassign unban unblock undeploy undo uninstall unlink unlock unmerge unmute
 	unpublish unshare unstar unsubscribe update upgrade upload upsert wipe withdraw write`)
 
 // actNouns are verbs of the same kind that names use as nouns as well: get_merge_request,
 // list_workflow_run. They count where no reading verb stands before them, and behind a
 // word that joins a verb on.
-var actNouns = set(`alert append archive bid block book bookmark boost broadcast bulk buy call change charge click close
+var actNouns = set(`alert archive bid block book bookmark boost broadcast bulk buy call change charge click close
 	comment commission commit control copy credit debit deposit drag duplicate email export fill fork grant
 	import invoice issue label link lock log login logout mail mark merge message move note open order patch
 	pin post press print process pull purchase push reaction record refresh refund register release reply
@@ -73,6 +77,52 @@ func (p *Privileges) guess(tool string) int {
 	return 0
 }
 
+// writing matches a statement that changes something, of SQL, Cypher and GraphQL.
+var writing = regexp.MustCompile(`(?is)^[\s(]*(?:insert\s+(?:or\s+\w+\s+)?into|replace\s+into|update\s+\S+.*\sset\s|delete\s+from|(?:create|drop|alter|comment\s+on)\s+(?:or\s+replace\s+)?(?:temp\w*\s+|unique\s+|materialized\s+)?` +
+	`(?:table|index|view|user|role|database|schema|function|trigger|extension|procedure|sequence|policy|column|constraint|type)\b|create\s*\(|merge\s|truncate\s|grant\s+\S+.*\sto\s|revoke\s+\S+.*\sfrom\s|copy\s+\S+\s+(?:from|to)\s|call\s+\S+|exec(?:ute)?\s|vacuum|reindex|attach\s+database|load\s+(?:data|csv)|pragma\s+\w+\s*=|mutation\b)`)
+
+// within a statement that begins with a reading word these change something.
+var writingLater = regexp.MustCompile(`(?is)^[\s(]*(?:with|match|optional\s+match|unwind|explain\s+analy[sz]e|profile|begin|use|for)\b.*\b(?:insert\s+into|update\s+\S+.*\sset|delete|set|remove|create|merge|detach)\b|^[\s(]*select\b.*\binto\s+(?:outfile|dumpfile|table\b|\w+\s+from\b)`)
+
+// sqlComment matches a comment of SQL, or of GraphQL.
+var sqlComment = regexp.MustCompile(`(?s)/\*.*?\*/|--[^\n]*|(?m)^\s*(?:#|//)[^\n]*`)
+
+// actsBy reports whether the arguments of a call make it one that changes something, whatever its name says: a statement
+// that writes, and a method of HTTP.
+func actsBy(args []byte) (yes bool) {
+	var doc strictjson.Doc
+	if len(args) > 1<<20 || doc.Reset(args, strictjson.Limits{Depth: 32, Values: 1 << 16}) != nil {
+		return false // Proposal says so
+	}
+	flatten(doc.Root(), "", func(path string, v strictjson.Value) {
+		_, leaf := cutLast(path, ".")
+		named := words(leaf)
+		is := func(list ...string) bool {
+			return slices.ContainsFunc(named, func(w string) bool { return slices.Contains(list, w) })
+		}
+		switch text := v.Text(); {
+		case yes:
+		case is("method", "verb"):
+			yes = slices.Contains([]string{"POST", "PUT", "PATCH", "DELETE"}, strings.ToUpper(strings.TrimSpace(text)))
+		case is("sql", "cypher", "statement", "query", "q", "gql", "graphql", "mutation", "expression", "command", "script"):
+			for one := range strings.SplitSeq(sqlComment.ReplaceAllString(cutValue(text), " "), ";") {
+				yes = yes || writing.MatchString(one) || writingLater.MatchString(one)
+			}
+		}
+	})
+	return yes
+}
+
+// AsksToWrite reports whether the request has the verb by which the arguments of a call change something.
+func (a *Assembly) AsksToWrite(c Call) bool {
+	in := words(cutValue(a.Task))
+	return slices.ContainsFunc(words(string(c.Arguments[:min(len(c.Arguments), maxValue)])), func(w string) bool {
+		return writeVerbs()[w] && slices.ContainsFunc(in, func(s string) bool { return strings.HasPrefix(s, strings.TrimSuffix(w, "e")) })
+	})
+}
+
+var writeVerbs = set("insert replace update delete drop alter create truncate merge grant revoke copy call exec execute vacuum reindex attach load remove detach post put patch mutation")
+
 // nameSays reads the verbs in a tool's name. reads: one of them looks; noun: one that is a
 // noun as well stands where a verb does; acts: one does something else, or the name is not
 // read.
@@ -85,8 +135,8 @@ func nameSays(name string) (reads, noun, acts bool) {
 		switch {
 		case w == "": // a letter that is not ASCII may look like any other
 			return false, false, true
-		case actVerbs()[w], before == "check" && (w == "in" || w == "out" || w == "off"), actNouns()[w] && joined:
-			acts = true
+		case actVerbs()[w], before == "check" && (w == "in" || w == "out" || w == "off"), joined && (actNouns()[w] || !readVerbs()[w] && before != "to"):
+			acts = true // behind a word that joins a verb on, a word that does not look may be any verb
 		case actNouns()[w]:
 			noun = noun || !reads
 		case readVerbs()[w]:

@@ -22,9 +22,13 @@ type Origin struct {
 	Trusted bool
 	// Segments hold the value. It is not looked for there if it is Trusted.
 	Segments Set
+	// Guessed: no argument of the call has a name that says what it decides, and this may be one that does.
+	Guessed bool
+	// Leaks: a reader sends to the web what only another tool has returned.
+	Leaks bool
 	// Minor: the argument does not decide where the call goes, and a segment holds the value.
 	Minor bool
-	// Composed: Segments hold only the host of this URL.
+	// Composed: Segments hold only the host of this URL, or words of it.
 	Composed bool
 
 	path, value string // canonical
@@ -43,9 +47,12 @@ const (
 	FormMail   Form = "mail"
 	FormIBAN   Form = "iban"
 	FormURL    Form = "url"
+	FormTime   Form = "time"
+	FormPhone  Form = "phone"
+	FormSecret Form = "secret" // by where it stands: see secretsIn
 )
 
-var forms = map[string]Form{"n:": FormNumber, "d:": FormDate, "e:": FormMail, "i:": FormIBAN, "u:": FormURL}
+var forms = map[string]Form{"n:": FormNumber, "d:": FormDate, "e:": FormMail, "i:": FormIBAN, "u:": FormURL, "t:": FormTime, "p:": FormPhone, "s:": FormSecret}
 
 func formOf(canonical string) Form {
 	if len(canonical) > 2 {
@@ -58,7 +65,7 @@ func formOf(canonical string) Form {
 
 // Names reports whether values of this form name a party: whom a message reaches, or who
 // gets the money.
-func (f Form) Names() bool { return f == FormMail || f == FormIBAN || f == FormURL }
+func (f Form) Names() bool { return f == FormMail || f == FormIBAN || f == FormURL || f == FormPhone }
 
 // Bounds of the values of one call that are looked for: those that decide, and the minor ones,
 // of which a call with a table has many.
@@ -74,6 +81,8 @@ type Finder struct {
 	p       *Privileges
 	trusted *vocabulary
 	known   map[string]*place // by value
+	secrets []string          // of the segments, once they are sought
+	sought  bool
 }
 
 // A place is where one value stands.
@@ -85,7 +94,7 @@ type place struct {
 
 // Finder makes one.
 func (a *Assembly) Finder(p *Privileges) *Finder {
-	return &Finder{a: a, p: p, trusted: &vocabulary{text: a.Task + "\n" + a.Instructions}, known: map[string]*place{}}
+	return &Finder{a: a, p: p, trusted: a.trusted(), known: map[string]*place{}}
 }
 
 // Prepare looks for the values of several calls at once.
@@ -110,6 +119,10 @@ func (f *Finder) Origins(c Call) (list []Origin, ok bool) {
 	f.search(all)
 	for _, o := range all {
 		at := f.known[o.value]
+		leaks := at.segments != "" && !slices.ContainsFunc(at.segments.List(), func(i int) bool { return f.a.Segments[i].Source.Origin.Tool == frame.Label(c.Name) })
+		if o.Leaks && !leaks {
+			continue
+		}
 		o.Trusted, o.Segments, o.Composed, o.spans, o.whole = at.trusted, at.segments, at.composed, at.spans, at.whole
 		if !o.Minor || !o.Trusted && o.Segments != "" {
 			list = append(list, o)
@@ -134,6 +147,7 @@ func (f *Finder) values(c Call) (list []Origin, ok bool) {
 	if doc.Reset(args, strictjson.Limits{Bytes: 1 << 20, Depth: 32, Values: 1 << 16}) != nil || doc.Root().Kind() != '{' {
 		return nil, false
 	}
+	leaks := rule.Privilege == 0 && goesOut(c.Name)
 	each := func(critical func(path string, prose bool) bool) {
 		list = nil
 		flatten(doc.Root(), "", func(path string, v strictjson.Value) {
@@ -142,6 +156,12 @@ func (f *Finder) values(c Call) (list []Origin, ok bool) {
 				text = string(v.Raw())
 			}
 			list = appendOrigins(list, path, text, critical(path, isProse(text)), rule.free(path) || v.Kind() != '"' && v.Kind() != '0')
+			if len(list) <= maxOrigins {
+				list = append(list, f.secretsOf(path, text)...)
+			}
+			if leaks && len(list) <= maxOrigins {
+				list = append(list, appendLeaks(path, text)...)
+			}
 		})
 	}
 	none := true
@@ -150,9 +170,12 @@ func (f *Finder) values(c Call) (list []Origin, ok bool) {
 		none = none && !yes
 		return yes
 	})
-	if none && len(list) > 0 && rule.Privilege > 0 {
+	if none && len(list) > 0 && f.p.PrivilegeOf(c) > 0 {
 		// The names say nothing, as those of another language do: every short value counts.
 		each(func(path string, prose bool) bool { return !prose && !rule.free(path) })
+		for i := range list {
+			list[i].Guessed = !list[i].Minor && !list[i].Inside
+		}
 	}
 	minor := 0
 	for i := range list {
@@ -163,12 +186,47 @@ func (f *Finder) values(c Call) (list []Origin, ok bool) {
 	return list, minor <= maxMinor && len(list)-minor <= maxOrigins
 }
 
+// goesOut reports whether the name of a reader says that it asks the web.
+func goesOut(tool string) (yes bool) {
+	for w := range nameWords(tool[:min(len(tool), maxGuessed)]) {
+		yes = yes || outward()[w]
+	}
+	return yes
+}
+
+// appendLeaks are the values in an argument of a reader that tell the web something: accounts, addresses and long numbers.
+func appendLeaks(path, text string) (out []Origin) {
+	add := func(value string) {
+		out = append(out, Origin{Argument: frame.Label(path), path: path, value: value, Form: formOf(value), Inside: true, Leaks: true})
+	}
+	for _, atom := range Atoms(text) {
+		if v := atom.Critical[0].Value; formOf(v).Names() && formOf(v) != FormURL {
+			add(v)
+		}
+	}
+	for w := range strings.FieldsFuncSeq(cutValue(text), func(r rune) bool { return r < '0' || r > '9' }) {
+		if v := canonical(w); len(w) >= 6 && len(out) < maxProposals {
+			add(v)
+		}
+	}
+	return out
+}
+
 // Path is the canonical path of the argument, which is third-party text.
 func (o *Origin) Path() string { return o.path }
 
+// Value is the canonical value, which is third-party text.
+func (o *Origin) Value() string { return o.value }
+
 // Trusts reports of a canonical value whether the user's or the operator's words hold it.
-func (a *Assembly) Trusts() func(value string) bool {
-	return (&vocabulary{text: a.Task + "\n" + a.Instructions}).holds
+func (a *Assembly) Trusts() func(value string) bool { return a.trusted().holds }
+
+// trusted is the vocabulary of the user and the operator, who may say numbers and times in words.
+func (a *Assembly) trusted() *vocabulary {
+	v := &vocabulary{text: a.Task + "\n" + a.Instructions}
+	v.prepare()
+	v.spoken()
+	return v
 }
 
 // Form is what kind of value the argument has.
@@ -176,32 +234,48 @@ func (x Argument) Form() Form { return formOf(x.Value) }
 
 // FromSource is the segments that came of a source as a request names it: what the agent wrote
 // to get the segment, with the name of the tool, holds the name, or every word of it that
-// means something.
+// means something. Where the name finds an id, it is also what was read by that id.
 func (a *Assembly) FromSource(name string) (out Set) {
-	name = squeeze(cutValue(name))
-	var want []string
-	for _, w := range words(name) {
-		if len(w) > 2 && !strings.Contains(stopWords, " "+w+" ") {
-			want = append(want, w)
-		}
-	}
-	if len(want) == 0 {
-		return ""
-	}
-	for i := range a.Segments {
-		s := &a.Segments[i]
-		got := words(s.Source.Origin.Tool + " " + s.Call[:min(len(s.Call), maxValue)])
-		if !slices.ContainsFunc(want, func(w string) bool { return !slices.Contains(got, w) }) {
-			out = out.Union(SetOf(i))
-		}
-	}
-	// A search by that name gives an id, and the text is read by the id.
+	out = a.NamedSource(name)
 	for i := range a.Segments {
 		if !out.Has(i) && out != "" && a.askedBy(i, out) {
 			out = out.Union(SetOf(i))
 		}
 	}
 	return out
+}
+
+// NamedSource is FromSource without what was read by an id that a source has.
+func (a *Assembly) NamedSource(name string) (out Set) {
+	want := sourceWords(name)
+	for i := range a.Segments {
+		if s := &a.Segments[i]; saysAll(want, s.Source.Origin.Tool, s.Call) {
+			out = out.Union(SetOf(i))
+		}
+	}
+	return out
+}
+
+// AskedFor reports whether a call of the agent names a source, whatever became of its result.
+func (a *Assembly) AskedFor(name string) bool {
+	want := sourceWords(name)
+	return slices.ContainsFunc(a.Prior, func(c Call) bool { return saysAll(want, c.Name, string(c.Arguments)) })
+}
+
+// sourceWords are the words of the name of a source that mean something.
+func sourceWords(name string) (out []string) {
+	for _, w := range words(squeeze(cutValue(name))) {
+		if len(w) > 2 && !strings.Contains(stopWords, " "+w+" ") {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// saysAll reports whether a call has all of some words.
+func saysAll(want []string, tool, args string) bool {
+	got := words(tool + " " + args[:min(len(args), maxValue)])
+	return len(want) > 0 && !slices.ContainsFunc(want, func(w string) bool { return !slices.Contains(got, w) })
 }
 
 // askedBy reports whether what the agent wrote to get segment i stands in one of the others
@@ -251,17 +325,40 @@ func appendOrigins(list []Origin, path, text string, critical, free bool) []Orig
 		}
 		return list
 	}
+	atoms := func() {
+		for _, atom := range Atoms(text) {
+			if v := atom.Critical[0].Value; formOf(v).Names() {
+				add(v, true, false)
+			}
+		}
+	}
 	if v := canonical(text); formOf(v) != FormText || !strings.ContainsAny(text, ",;\n") || isProse(text) {
-		add(v, false, false)
+		if add(v, false, false); formOf(v) == FormText {
+			atoms()
+		}
 		return list
 	}
-	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ';' || r == '\n' }) {
+	defer atoms()
+	for part := range strings.FieldsFuncSeq(text, listed) {
 		if v := canonical(part); v != "" {
 			add(v, false, false)
 		}
 	}
 	return list
 }
+
+// strangeWords are the words of a URL that name something and that the user has not said.
+func (f *Finder) strangeWords(url string) (out []string) {
+	for _, w := range words(url[2:]) {
+		if len(w) > 3 && !slices.Contains(urlWords, w) && !containsWords(f.trusted.squeezed, w, "") {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// urlWords are words of URLs that name nothing.
+var urlWords = []string{"https", "http", "html", "index", "docs", "blob", "tree", "main", "master", "issues", "issue", "pull", "search", "query", "title", "wiki", "page", "pages", "about", "help", "blog", "download", "release", "releases", "latest"}
 
 // search finds the values in the trusted text and, where that does not hold them, in the
 // segments. A URL that stands nowhere is trusted if its host is, and else looked for by its host.
@@ -288,11 +385,13 @@ func (f *Finder) search(list []Origin) {
 			continue
 		}
 		host := hostOf(value)
-		if at.trusted = f.trusted.holdsHost(host); at.trusted {
+		if at.trusted = f.trusted.holdsHost(host) && f.tenantIsTrusted(value, host); at.trusted {
 			continue
 		}
+		strange := f.strangeWords(value)
 		for i := range f.a.Segments {
-			if containsWords(squeeze(f.a.Segments[i].Text), host, hostJoins) {
+			text := squeeze(f.a.Segments[i].Text)
+			if containsWords(text, host, hostJoins) || slices.ContainsFunc(strange, func(w string) bool { return containsWords(text, w, "") }) {
 				at.segments, at.composed = at.segments.Union(SetOf(i)), true
 				at.whole = at.whole.Union(SetOf(i))
 			}

@@ -73,6 +73,15 @@ func (p *Privileges) rule(tool string) ToolRule {
 // Privilege is that of a tool, in thousandths.
 func (p *Privileges) Privilege(tool string) int { return min(max(p.rule(tool).Privilege, 0), 1000) }
 
+// PrivilegeOf is that of a call: what a tool does may follow from its arguments. A rule for the tool goes before that.
+func (p *Privileges) PrivilegeOf(c Call) int {
+	if n := p.Privilege(c.Name); n > 0 || p == nil || !p.Guess || !actsBy(c.Arguments) ||
+		slices.ContainsFunc(p.Rules, func(r ToolRule) bool { return Glob(r.Tool, c.Name) }) {
+		return n
+	}
+	return 1000
+}
+
 // Glob matches s against a pattern, in which * stands for any run of characters, in time
 // linear in s for each star.
 func Glob(pattern, s string) bool {
@@ -129,7 +138,7 @@ const (
 // Proposal is c under the policy.
 func (p *Privileges) Proposal(c Call) Proposal {
 	rule := p.rule(c.Name)
-	a := Proposal{kind: proposedCall, Tool: c.Name, Privilege: min(max(rule.Privilege, 0), 1000)}
+	a := Proposal{kind: proposedCall, Tool: c.Name, Privilege: p.PrivilegeOf(c)}
 	var doc strictjson.Doc
 	args := c.Arguments
 	if len(strings.TrimSpace(string(args))) == 0 {
@@ -212,6 +221,9 @@ var criticalWords = []string{
 	"sum", "total", "quantity", "iban", "account", "bic", "wallet", "address", "id", "ids", "user", "username",
 	"channel", "phone", "number", "command", "cmd", "code", "script", "sql", "password", "token", "key", "role",
 	"payee", "beneficiary", "receiver", "addressee", "query", "statement", "expression", "permission", "permissions", "participants", "attendees", "members", "owner", "target", "destination",
+	// what widens a call: who else gets something, what goes along, who may see it, and how often it happens
+	"copy", "reply", "replyto", "guests", "guest", "invitees", "watchers", "followers", "assignees", "subscribers", "attachment", "attachments", "attach", "raw", "mime", "header", "headers", "callback",
+	"acl", "access", "level", "scope", "scopes", "privilege", "privileges", "grant", "grants", "visibility", "public", "audience", "secret", "recurring", "recurrence", "repeat", "repeats", "env", "environment", "startup", "hook", "canonical", "redirect", "forward",
 }
 
 // critical reports whether an argument has to be equal.

@@ -233,7 +233,20 @@ func (v *vocabulary) prepare() {
 		for t := range tokens(f) {
 			v.word(t)
 		}
+		if c, ok := groupedPhone(fields[i:]); ok {
+			v.words[c] = true
+		}
+		if times, _, bare := timesAt(lowered(fields[i:min(len(fields), i+2)])); len(times) == 1 && !bare {
+			v.words[canonMinutes(times[0])] = true
+		}
 	}
+}
+
+func lowered(f []string) []string {
+	if f[0] == "" || f[0][0] < '0' || f[0][0] > '9' {
+		return nil
+	}
+	return strings.Fields(strings.ToLower(strings.Join(f, " ")))
 }
 
 // word notes a value that has a form of its own.
@@ -303,6 +316,12 @@ func (v *vocabulary) holds(value string) bool {
 			v.plain = strings.NewReplacer(" ", "", "-", "").Replace(v.squeezed)
 		}
 		return strings.Contains(v.plain, squeeze(value[2:]))
+	case FormSecret:
+		return strings.Contains(v.text, value[2:])
+	case FormDate:
+		if len(value) > 12 && v.words[value[:12]] && v.words["t:"+value[13:]] { // the time stands elsewhere
+			return true
+		}
 	}
 	return v.words[value] || formOf(value) == FormURL && containsWords(v.squeezed, squeeze(value[2:]), pathJoins)
 }

@@ -36,7 +36,7 @@ func (a *Assembly) Rival(p *Privileges, base *Answer, c Call, v Variant, values 
 			continue
 		}
 		r := Rival{Other: !slices.ContainsFunc(values, func(o Origin) bool { return o.in(&other) }) &&
-			slices.ContainsFunc(values, func(o Origin) bool { return o.Inside || o.has(&other) })}
+			slices.ContainsFunc(values, func(o Origin) bool { return o.Inside || o.hasOther(&other, &same) })}
 		if !r.Other {
 			continue
 		}
@@ -67,17 +67,34 @@ func (o *Origin) in(p *Proposal) bool {
 	})
 }
 
-// has reports whether a proposal has any value at the place of this one.
-func (o *Origin) has(p *Proposal) bool {
-	return slices.ContainsFunc(p.Critical, func(x Argument) bool { return x.Path == o.path })
+// hasOther reports whether a proposal has at the place of this value one that the call does not have there: a shorter list
+// is no rival.
+func (o *Origin) hasOther(p, call *Proposal) bool {
+	own := map[string]bool{}
+	for _, y := range call.Critical {
+		if y.Path == o.path {
+			own[y.Value] = true
+			for part := range strings.FieldsFuncSeq(y.Value, listed) {
+				own[canonical(part)] = true
+			}
+		}
+	}
+	return slices.ContainsFunc(p.Critical, func(x Argument) bool {
+		return x.Path == o.path && slices.ContainsFunc(append(strings.FieldsFunc(x.Value, listed), x.Value), func(part string) bool { return !own[part] && !own[canonical(part)] })
+	})
 }
 
-func (o *Origin) plain() string {
-	if o.Form != FormText {
-		return o.value[2:]
+// listed parts the values of a list that is one text.
+func listed(r rune) bool { return r == ',' || r == ';' || r == '\n' }
+
+func plainValue(v string) string {
+	if formOf(v) != FormText {
+		return v[2:]
 	}
-	return o.value
+	return v
 }
+
+func (o *Origin) plain() string { return plainValue(o.value) }
 
 // shownText is the trusted text and what v shows of the segments.
 func (a *Assembly) shownText(v Variant) *shownWords {

@@ -34,7 +34,7 @@ type Problem struct {
 	Calls      []counterfactual.Call  // those of it that Gate names
 	Examples   []Example              // for the planner
 	Confirm    bool                   // ask NeedPrompt as well
-	Always     bool                   // ask for the plan even if all values are the user's
+	SkipStated bool                   // do not ask for the plan if all values are the user's and the request has the tool's verb
 	Own        bool                   // the context holds no third-party text, and nothing is asked
 	Rules      Rules                  // about the values of calls; nil: there are none
 	// Approved is the id of a person's approval for a call that would not pass, or "". nil:
@@ -120,6 +120,7 @@ type deciding struct {
 	origins  []counterfactual.Origin
 	paths    []string
 	facts    Facts
+	literal  map[string][]string // what the plan states of the arguments, by path
 	// candidates are those of Facts.Rivals, in their order.
 	candidates [][]Candidate
 }
@@ -128,7 +129,10 @@ type deciding struct {
 func begin(p *Problem, f *counterfactual.Finder, c counterfactual.Call) *deciding {
 	w := &deciding{p: p, call: c, proposal: p.Privileges.Proposal(c)}
 	w.facts = Facts{Tool: frame.Label(c.Name), Digest: w.proposal.Digest(), Reader: w.proposal.Privilege == 0}
-	w.facts.Own = p.Own
+	w.facts.Own, w.facts.Verb = p.Own, p.Assembly.SaysWhatToDo(c.Name)
+	if w.facts.Writes = !w.facts.Reader && p.Privileges.Privilege(c.Name) == 0; w.facts.Writes {
+		w.facts.Verb = p.Assembly.AsksToWrite(c)
+	}
 	list, ok := f.Origins(c)
 	switch {
 	case !ok:
@@ -149,14 +153,14 @@ func begin(p *Problem, f *counterfactual.Finder, c counterfactual.Call) *decidin
 		w.origins = append(w.origins, o)
 		w.paths = append(w.paths, o.Path())
 		w.facts.Arguments = append(w.facts.Arguments,
-			Argument{Label: o.Argument, Form: o.Form, Inside: o.Inside, Trusted: o.Trusted, Segments: o.Segments, Composed: o.Composed, Minor: o.Minor})
+			Argument{Label: o.Argument, Form: o.Form, Inside: o.Inside, Trusted: o.Trusted, Segments: o.Segments, Composed: o.Composed, Minor: o.Minor, Leaks: o.Leaks, Guessed: o.Guessed})
 	}
 	return w
 }
 
 // open reports whether something is left to ask.
 func (w *deciding) open() bool {
-	return !w.facts.Own && !w.facts.Unread && (w.p.Always || w.facts.asks())
+	return !w.facts.Own && !w.facts.Unread && (w.facts.asks() || !w.facts.Reader && (!w.p.SkipStated || !w.facts.Verb))
 }
 
 // plan asks the planner, once for all calls.
@@ -174,14 +178,14 @@ func plan(ctx context.Context, p *Problem, work []*deciding, by Asker) {
 		list, read = q.parse(r.Answer.Text)
 		named(list, p.Assembly.Tools)
 	}
-	before := p.before()
+	before, does := p.before(), newWork(p.Assembly)
 	for _, w := range work {
 		if !w.open() {
 			continue
 		}
 		f := &PlanFacts{Exchange: r.Exchange, Unasked: why, Unreadable: r.Failure == "" && !read, Done: p.Assembly.Made(w.call.Name) + before[w.proposal.Digest()]}
 		if read {
-			f.read(list, p.Assembly, &w.proposal, w.facts.Arguments, w.paths)
+			w.read(f, list, does)
 		}
 		w.facts.Plan = f
 	}
@@ -202,7 +206,7 @@ func (p *Problem) before() map[string]int {
 // begin asks what is left of one call, if the verdict depends on it.
 func (w *deciding) begin(ctx context.Context, wait *sync.WaitGroup, by Asker) {
 	f := w.facts.Plan
-	if !w.open() || f == nil || !f.Listed || !w.facts.asks() {
+	if !w.open() || f == nil || !f.Listed && !f.Confirmed || !w.facts.asks() {
 		return
 	}
 	if w.p.Confirm {
@@ -260,8 +264,25 @@ func (w *deciding) rival(ctx context.Context, group []int, by Asker) (out Rival,
 	if out.Exchange = r.Exchange; out.Failure == "" {
 		out.Rival = w.p.Assembly.Rival(w.p.Privileges, w.p.Answer, w.call, v, values, &r.Answer)
 		candidates = w.candidatesOf(out.Rival, v, values, &r.Answer)
+		out.Unnamed = w.unnamed(group, candidates)
 	}
 	return out, candidates
+}
+
+// unnamed reports whether the plan has a name for a value that was withheld, and for no candidate.
+func (w *deciding) unnamed(group []int, candidates []Candidate) bool {
+	is := comparison{w.p.Assembly}
+	return slices.ContainsFunc(group, func(i int) bool {
+		var value string
+		for _, x := range slices.Concat(w.proposal.Critical, w.proposal.Free) {
+			if x.Path == w.paths[i] {
+				value = x.Value
+			}
+		}
+		return slices.ContainsFunc(w.literal[w.paths[i]], func(name string) bool {
+			return isName(name) && is.same(name, value) && len(candidates) > 0 && !slices.ContainsFunc(candidates, func(c Candidate) bool { return c.Path == w.paths[i] && is.same(name, c.Value) })
+		})
+	})
 }
 
 // whole withholds every segment that holds one of the values.

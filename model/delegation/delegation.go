@@ -35,9 +35,9 @@ const (
 	Delegated Verdict = "delegated"
 	// NotAsked: the request does not ask for such a call.
 	NotAsked Verdict = "not-asked-for"
-	// Otherwise: the request states the whole call, with other values.
+	// Otherwise: the request states other values, or does not ask for an argument.
 	Otherwise Verdict = "stated-otherwise"
-	// OtherSource: the request names a source, and the value stands only in another one.
+	// OtherSource: the value, or what a command does, stands only in a source that the request does not name.
 	OtherSource Verdict = "other-source"
 	// Again: the agent has made as many calls of this tool as the request asks for.
 	// A tool that only reads may be called as often as the agent needs it.
@@ -64,9 +64,9 @@ func Meaning(v Verdict) string {
 	case NotAsked:
 		return "the request does not ask for such a call"
 	case Otherwise:
-		return "the request states other values"
+		return "the request states other values, or nothing of an argument"
 	case OtherSource:
-		return "the value stands only in a source that the request does not name"
+		return "a value, or words of a command, stand only in a source that the request does not name"
 	case Again:
 		return "the tool was called as often as the request asks for"
 	case Conflict:
@@ -136,6 +136,11 @@ type Facts struct {
 	// Reader: the call is not privileged. It is looked at because it reaches an address that
 	// is not the user's.
 	Reader bool `json:"reader,omitempty"`
+	// Verb: the request has a verb of the tool's name.
+	Verb bool `json:"verb,omitempty"`
+	// Writes: the arguments make a call of a tool that reads, by its name, one that changes something. Verb is then that of the
+	// statement.
+	Writes bool `json:"writes,omitempty"`
 	// Unread: the arguments cannot be read, or are too many.
 	Unread    bool       `json:"unread,omitempty"`
 	Arguments []Argument `json:"arguments,omitempty"`
@@ -166,8 +171,19 @@ type Argument struct {
 	Segments counterfactual.Set  `json:"segments,omitempty"` // of those that hold it, if it is not trusted
 	Composed bool                `json:"composed,omitempty"` // they hold only the host of this URL
 	Minor    bool                `json:"minor,omitempty"`    // it does not decide where the call goes: no rival is asked for
+	// Guessed: no argument of the call has a name that says what it decides.
+	Guessed bool `json:"guessed,omitempty"`
+	// Unplanned: no planned call of the tool has this argument.
+	Unplanned bool `json:"unplanned,omitempty"`
+	// Work: a command or an edit within the project. Foreign: one whose words stand in third-party text alone.
+	Work    bool `json:"work,omitempty"`
+	Foreign bool `json:"foreign,omitempty"`
+	// Leaks: a reader sends to the web what only another tool has returned.
+	Leaks bool `json:"leaks,omitempty"`
 	// Named are the segments of the source that the plan names for it.
 	Named counterfactual.Set `json:"named,omitempty"`
+	// NotRead: the plan names a source that the agent has not read.
+	NotRead bool `json:"not_read,omitempty"`
 }
 
 // data reports whether the value is not the user's, and a third party wrote it.
@@ -183,6 +199,8 @@ type PlanFacts struct {
 	Count      int     `json:"count,omitempty"`  // so many
 	Each       bool    `json:"each,omitempty"`   // and one for each item of a list
 	Done       int     `json:"done,omitempty"`   // calls of the tool before this one
+	// Confirmed: the user has agreed to what the agent proposed, and that names what the tool does.
+	Confirmed bool `json:"confirmed,omitempty"`
 	// Otherwise: the plan has every value of a call of this tool from the request, none of
 	// its calls is this one, and a critical value differs.
 	Otherwise bool `json:"otherwise,omitempty"`
@@ -201,6 +219,8 @@ type Rival struct {
 	Exchange
 	Arguments []int `json:"arguments"` // places in Facts.Arguments of the values withheld
 	counterfactual.Rival
+	// Unnamed: the plan has a name for the value, which is not a name of the rival.
+	Unnamed bool `json:"unnamed,omitempty"`
 }
 
 // An Exchange is one question and what came back.
@@ -219,36 +239,32 @@ func (f *Facts) Verdict() Verdict {
 	if f.Unread {
 		return Unknown
 	}
-	p := f.Plan
-	if !f.asks() {
-		switch { // the plan was asked for all the same: see Problem.Always
-		case p == nil:
-			return Stated
-		case p.Failure != "" || p.Unreadable:
-			return Unknown
-		case !p.Listed:
-			return NotAsked
-		}
-		return Stated
-	}
+	p, asks := f.Plan, f.asks()
+	answered := p != nil && p.Failure == "" && !p.Unreadable
 	switch {
-	case p == nil || p.Failure != "" || p.Unreadable:
+	case !asks && !answered && (f.Verb || f.Reader):
+		return Stated
+	case !answered:
 		return Unknown
-	case !p.Listed, f.Need != nil && f.Need.Failure == "" && !f.Need.Unreadable && !f.Need.Yes:
+	case !p.Listed && !p.Confirmed, f.Writes && !f.Verb, f.Need != nil && f.Need.Failure == "" && !f.Need.Unreadable && !f.Need.Yes:
 		return NotAsked
 	case f.Need != nil && !f.Need.Yes:
 		return Unknown
-	case p.Otherwise:
-		return Otherwise
-	case f.any((*Argument).unsourced):
-		return Unsourced
-	case !f.Reader && f.any((*Argument).elsewhere):
+	case f.any((*Argument).foreign):
 		return OtherSource
-	case !f.Reader && !p.Each && p.Done >= p.Count:
+	case p.Otherwise, f.any((*Argument).extra):
+		return Otherwise
+	case f.any(func(a *Argument) bool { return a.unsourced(f.Reader) }):
+		return Unsourced
+	case f.any((*Argument).elsewhere):
+		return OtherSource
+	case !f.Reader && p.Listed && !p.Each && p.Done >= p.Count && !f.any(func(a *Argument) bool { return a.Work }):
 		return Again
+	case !asks:
+		return Stated
 	}
 	for _, r := range f.Rivals {
-		if r.Failure == "" && r.Other && r.Sourced && !r.Known && !(p.Each && f.item(r.Arguments)) {
+		if r.Failure == "" && r.Other && r.Sourced && !r.Known && !r.Unnamed && !(p.Each && f.item(r.Arguments)) {
 			return Conflict
 		}
 	}
@@ -278,15 +294,25 @@ func (f *Facts) any(is func(*Argument) bool) bool {
 	return false
 }
 
-// unsourced: the address stands nowhere, or a third party wrote only the host of it. A model's own
-// text, such as a program, is full of addresses that stand nowhere else: there only the second counts.
-func (a *Argument) unsourced() bool {
-	return !a.Trusted && a.Form.Names() && (a.Segments == "" && !a.Inside || a.Composed)
+// unsourced: the address stands nowhere, or a third party wrote only the host or words of it. A model's own
+// text, such as a program, is full of addresses that stand nowhere else, and a reader may know a page: there only the second counts.
+func (a *Argument) unsourced(reader bool) bool {
+	return !a.Trusted && !a.Work && a.Form.Names() && (a.Segments == "" && !a.Inside && !reader || a.Composed)
+}
+
+// extra: third-party text alone has the value of an argument that the request does not ask for.
+func (a *Argument) extra() bool {
+	return a.Unplanned && a.data() && !a.Work && !a.Minor && (!a.Inside && !a.Guessed || a.Form.Names())
+}
+
+// foreign: the value does what only third-party text asks for, or tells a secret or another server's data.
+func (a *Argument) foreign() bool {
+	return a.Foreign || a.data() && !a.Work && (a.Leaks || a.Form == counterfactual.FormSecret) && !a.Segments.Meets(a.Named)
 }
 
 // elsewhere: the value stands only in segments of another source than the plan names.
 func (a *Argument) elsewhere() bool {
-	return a.data() && !a.Minor && a.Named != "" && !a.Segments.Meets(a.Named)
+	return a.data() && !a.Minor && !a.Work && (a.Named != "" || a.NotRead) && !a.Segments.Meets(a.Named)
 }
 
 // maxRivals bounds the questions about rivals of one call.
@@ -295,13 +321,13 @@ const maxRivals = 3
 // groups are the values that are withheld together, one question each: those that name a
 // party first, and with the last question all that are left.
 func (f *Facts) groups() [][]int {
-	if f.Reader && (f.Plan == nil || f.Plan.Each) {
-		return nil // one of a list reads what the list names
+	if f.Reader {
+		return nil // another page that a search has found is no rival
 	}
 	var order []int
 	for _, names := range []bool{true, false} {
 		for i := range f.Arguments {
-			if a := &f.Arguments[i]; a.data() && !a.Minor && a.Form.Names() == names {
+			if a := &f.Arguments[i]; a.data() && !a.Minor && !a.Work && a.Form.Names() == names {
 				order = append(order, i)
 			}
 		}

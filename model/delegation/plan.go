@@ -307,9 +307,12 @@ func (p *planned) values(call *counterfactual.Proposal, a *counterfactual.Assemb
 }
 
 // read fills in what a plan says of a call.
-func (f *PlanFacts) read(plan []planned, a *counterfactual.Assembly, call *counterfactual.Proposal, args []Argument, paths []string) {
-	trusts := a.Trusts()
+func (w *deciding) read(f *PlanFacts, plan []planned, does *work) {
+	a, call, args, paths := w.p.Assembly, &w.proposal, w.facts.Arguments, w.paths
+	is, trusts := comparison{a}, a.Trusts()
 	whole, same := false, false // a planned call is wholly literal; one is this call
+	w.literal = map[string][]string{}
+	has := map[string]bool{} // the arguments of planned calls
 	for i := range plan {
 		p := &plan[i]
 		if p.tool != call.Tool {
@@ -318,35 +321,95 @@ func (f *PlanFacts) read(plan []planned, a *counterfactual.Assembly, call *count
 		f.Listed, f.Each = true, f.Each || p.each
 		f.Count++
 		literal, from := p.values(call, a)
-		for k := range args {
-			for _, source := range from[paths[k]] {
-				args[k].Named = args[k].Named.Union(a.FromSource(source.Value))
+		for path, values := range literal {
+			has[path] = true
+			for _, v := range values {
+				w.literal[path] = append(w.literal[path], v.Value)
 			}
 		}
-		w, s := compare(call, literal, from, trusts)
-		whole, same = whole || w, same || s
+		for path := range from {
+			has[path] = true
+		}
+		for k := range args {
+			for _, source := range from[paths[k]] {
+				of := a.FromSource
+				if args[k].Form == counterfactual.FormSecret || w.facts.Reader {
+					of = a.NamedSource // a text may name the file, or the page, that it wants
+				}
+				named := of(source.Value)
+				args[k].Named = args[k].Named.Union(named)
+				args[k].NotRead = args[k].NotRead || named == "" && isPlace(source.Value) && trusts(source.Value) && !a.AskedFor(source.Value)
+			}
+		}
+		whole1, same1 := compare(call, literal, from, trusts, is)
+		whole, same = whole || whole1, same || same1
 	}
-	f.Otherwise = whole && !same || f.Listed && statesOther(plan, call, args, paths, a, trusts)
+	f.Confirmed = !f.Listed && a.Confirmed(call.Tool)
+	done := does.judge(w.call, func(at, value string) bool {
+		return slices.ContainsFunc(w.literal[at], func(v string) bool { return bare(v) == strings.ToLower(value) })
+	})
+	for k := range args {
+		x := &args[k]
+		x.Unplanned = !x.Trusted && !planHas(has, paths[k]) && !w.recorded(k) && (!f.Confirmed || !speaksOf(a.Proposal(), w.origins[k]))
+		x.Work = done.work[paths[k]] && x.Form != counterfactual.FormSecret || done.own != "" && x.Inside && x.Segments.Meets(done.own)
+		x.Foreign = done.foreign[paths[k]]
+	}
+	f.Otherwise = whole && !same || f.Listed && w.statesOther(plan, trusts, is)
 }
 
-// statesOther reports whether every planned call of the tool states, from the request, what one
-// argument names, and the call has there what the request does not have. A number may be
-// computed from one that the request states, and a longer name may be the same one.
-func statesOther(plan []planned, call *counterfactual.Proposal, args []Argument, paths []string, from *counterfactual.Assembly, trusts func(string) bool) bool {
-	for k := range args {
-		a := &args[k]
-		if a.Trusted || a.Inside || !a.Form.Names() && a.Form != counterfactual.FormText {
+// isPlace reports whether a canonical value is a file or a page.
+func isPlace(s string) bool {
+	form := formOf(s)
+	return form == counterfactual.FormURL || form == counterfactual.FormText && !isName(s)
+}
+
+// changing are words of names of tools that write a record anew, with what it already has.
+var changing = []string{"update", "edit", "modify", "reschedule", "change", "set", "adjust", "amend", "replace", "put"}
+
+// recorded reports whether a call changes a record, and the value stands beside the id of the record where that was read.
+func (w *deciding) recorded(k int) bool {
+	if !named1(w.call.Name, changing...) {
+		return false
+	}
+	return slices.ContainsFunc(w.proposal.Critical, func(x counterfactual.Argument) bool {
+		_, leaf, _ := strings.Cut("."+x.Path, ".")
+		return x.Path != w.paths[k] && slices.Contains(counterfactual.Words(leaf), "id") && w.p.Assembly.HoldBeside(w.origins[k].Value(), x.Value)
+	})
+}
+
+// planHas reports whether a plan has an argument, or an object that holds it, or members of it.
+func planHas(has map[string]bool, path string) bool {
+	for p := range has {
+		if p == path || strings.HasPrefix(path, p+".") || strings.HasPrefix(p, path+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// speaksOf reports whether a proposal of the agent that the user has agreed to names a value.
+func speaksOf(proposal string, o counterfactual.Origin) bool {
+	in := counterfactual.Words(proposal)
+	return slices.ContainsFunc(wordsOf(o.Value()), func(w string) bool {
+		return len(w) > 2 && !strings.Contains(generic, " "+w+" ") && slices.Contains(in, w)
+	})
+}
+
+// statesOther reports whether every planned call of the tool states, from the request, another value of an argument than the
+// call has there. A number, date or time that no third party wrote may be computed from the one that the request states.
+func (w *deciding) statesOther(plan []planned, trusts func(string) bool, is comparison) bool {
+	for k := range w.facts.Arguments {
+		a := &w.facts.Arguments[k]
+		value := w.origins[k].Value()
+		if a.Trusted || a.Inside || a.Work && a.Segments == "" || !a.Form.Names() && a.Form != counterfactual.FormText && !a.data() {
 			continue
 		}
-		like := func(value string) bool {
-			return slices.ContainsFunc(call.Critical, func(x counterfactual.Argument) bool {
-				return x.Path == paths[k] && (strings.Contains(x.Value, value) || strings.Contains(value, x.Value))
-			})
-		}
 		if !slices.ContainsFunc(plan, func(p planned) bool {
-			literal, _ := p.values(call, from)
-			values := literal[paths[k]]
-			return p.tool == call.Tool && (len(values) == 0 || slices.ContainsFunc(values, func(v counterfactual.Argument) bool { return !trusts(v.Value) || like(v.Value) }))
+			literal, _ := p.values(&w.proposal, w.p.Assembly)
+			values := literal[w.paths[k]]
+			return p.tool == w.proposal.Tool && (len(values) == 0 || slices.ContainsFunc(values, func(v counterfactual.Argument) bool {
+				return !trusts(v.Value) || is.same(v.Value, value) || !is.comparable(v.Value, value)
+			}))
 		}) {
 			return true
 		}
@@ -356,7 +419,7 @@ func statesOther(plan []planned, call *counterfactual.Proposal, args []Argument,
 
 // compare says of a planned call whether it states, from the request, every critical argument
 // of the call, and whether it is that call.
-func compare(call *counterfactual.Proposal, literal, from map[string][]counterfactual.Argument, trusts func(string) bool) (whole, same bool) {
+func compare(call *counterfactual.Proposal, literal, from map[string][]counterfactual.Argument, trusts func(string) bool, is comparison) (whole, same bool) {
 	if len(from) > 0 || len(call.Critical) == 0 {
 		return false, true
 	}
@@ -365,8 +428,7 @@ func compare(call *counterfactual.Proposal, literal, from map[string][]counterfa
 		values := literal[x.Path]
 		whole = whole && len(values) > 0 && !slices.ContainsFunc(values, func(v counterfactual.Argument) bool { return !trusts(v.Value) })
 		same = same && slices.ContainsFunc(values, func(v counterfactual.Argument) bool {
-			named := x.Form() == counterfactual.FormText || x.Form() == counterfactual.FormMail || x.Form() == counterfactual.FormURL
-			return v.Value == x.Value || named && related(v.Value, x.Value)
+			return is.same(v.Value, x.Value) || !is.comparable(v.Value, x.Value)
 		})
 	}
 	return whole, same

@@ -25,7 +25,7 @@ func TestPlanText(t *testing.T) {
 		{"words with brackets around it", "The plan [draft, see {1}]:\n[" + one + "]\nI left out [cc] and {bcc}.", delegation.Delegated},
 		{"thoughts", "\u003cthink>It may need [nothing] or [] or [{\"tool\":\"wipe\"}].\u003c/think>\n[" + one + "]", delegation.Delegated},
 		{"thoughts without a beginning", "[] or not?\u003c/think>[" + one + "]", delegation.Delegated},
-		{"no arguments", `[{"tool":"send_money","args":null}]`, delegation.Delegated},
+		{"no arguments", `[{"tool":"send_money","args":null}]`, delegation.Otherwise},
 		{"a namespace", strings.Replace("["+one+"]", "send_money", "functions.send_money", 1), delegation.Delegated},
 		{"another namespace", strings.Replace("["+one+"]", "send_money", "default_api.send_money", 1), delegation.Delegated},
 		{"a wrapper", `{"plan":[` + one + `]}`, delegation.Delegated},
@@ -74,7 +74,7 @@ func TestPlanByTool(t *testing.T) {
 		{"thoughts", "\u003cthink>{\"send_money\": null}?\u003c/think>{\"send_money\": " + source + "}", delegation.Delegated},
 		{"a namespace", `{"functions.send_money": ` + source + `}`, delegation.Delegated},
 		{"each of a list", `{"send_money": [` + source + `]}`, delegation.Delegated},
-		{"no arguments", `{"send_money": {}}`, delegation.Delegated},
+		{"no arguments", `{"send_money": {}}`, delegation.Otherwise},
 		{"the other form", `[{"tool":"send_money","args":` + source + `}]`, delegation.Delegated},
 		{"null", `{"send_money": null}`, delegation.NotAsked},
 		{"an empty object", `{}`, delegation.NotAsked},
@@ -86,7 +86,7 @@ func TestPlanByTool(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			task := "Pay the bill in bill.txt."
-			if tt.want == delegation.Otherwise {
+			if tt.name == "other values" {
 				task += " Or pay 50 to Bob."
 			}
 			a := assembly(t, task, nil, read{"bill.txt", "Pay 120 to Waterworks."})

@@ -134,12 +134,12 @@ func PlanQuestion(a *counterfactual.Assembly, p *counterfactual.Privileges, exam
 	}
 	if len(examples) == 0 {
 		lines, _ := toolLines(a.Tools)
-		return Question{System: PlanPrompt, Text: "Tools:\n" + lines + "\nRequest: " + a.Task}, ""
+		return Question{System: PlanPrompt, Text: "Tools:\n" + lines + "\nRequest: " + request(a)}, ""
 	}
 	lines, names := toolLines(slices.DeleteFunc(slices.Clone(a.Tools), func(t counterfactual.Tool) bool {
 		return p.Privilege(t.Name) == 0 && !slices.ContainsFunc(calls, func(c counterfactual.Call) bool { return c.Name == t.Name })
 	}))
-	q = Question{System: ToolsPrompt + lines, Text: "Request: " + a.Task, tools: names}
+	q = Question{System: ToolsPrompt + lines, Text: "Request: " + request(a), tools: names}
 	for _, e := range examples {
 		list, of, _ := planOf(e.Plan) // ParseExamples has read it
 		if slices.ContainsFunc(of, func(tool string) bool { return !offers(a, tool) }) {
@@ -148,6 +148,14 @@ func PlanQuestion(a *counterfactual.Assembly, p *counterfactual.Privileges, exam
 		q.Examples = append(q.Examples, Example{"Request: " + e.Request, string(appendByTool(nil, list, names))})
 	}
 	return q, ""
+}
+
+// request is the user's words. Where the last turn only agrees, what the user agrees to belongs to it.
+func request(a *counterfactual.Assembly) string {
+	if p := a.Proposal(); p != "" && a.Agreed() {
+		return a.Task + "\n(The user agrees to this proposal of the assistant: " + strings.Join(strings.Fields(p), " ") + ")"
+	}
+	return a.Task
 }
 
 // offers reports whether a request offers a tool.

@@ -69,7 +69,7 @@ func TestApproval(t *testing.T) {
 	if s := r.sink.last(t); s.Act != "forwarded" || s.Calls[0].Approval != id || s.Calls[0].Usual != delegation.Pass || s.Calls[0].Response != delegation.Pass {
 		t.Errorf("%+v", s)
 	}
-	if calls("Please pay bob one hundred.", "The sum is 100.") != 0 {
+	if calls("Please pay bob his share.", "The sum is 100.") != 0 {
 		t.Error("the sum is no longer the user's, and the call passes")
 	}
 	if calls(bob, fence(t, key(t), "mail", "Nothing.")) != 1 {

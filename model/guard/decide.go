@@ -215,7 +215,7 @@ func (d *decider) parse(body []byte) (*counterfactual.Assembly, error) {
 		key = &now
 	}
 	a, err := counterfactual.Parse(d.x.f.Name(), body, counterfactual.ParseOptions{Key: key, UntrustedTool: d.g.o.UntrustedTool,
-		Trust: d.g.o.Trust, Task: d.x.task, UserTurns: d.g.o.Task == TaskBoth})
+		Trust: d.g.o.Trust, Task: d.x.task, UserTurns: d.g.o.Task == TaskBoth, SharedHosts: d.g.o.SharedHosts})
 	if err != nil {
 		return nil, err
 	}
@@ -265,7 +265,7 @@ func (d *decider) test(ctx context.Context, assembly *counterfactual.Assembly, a
 func (d *decider) decideAll(ctx context.Context, assembly *counterfactual.Assembly, a *answer, calls []counterfactual.Call) []delegation.Result {
 	o := &d.g.o
 	p := &delegation.Problem{Assembly: assembly, Privileges: d.g.policy, Answer: &a.said, Calls: calls,
-		Examples: o.Planner.Examples, Confirm: o.Planner.Confirm, Always: o.Planner.Always, Own: d.own, Rules: o.rules(assembly), Quarantined: d.quarantined(ctx, assembly)}
+		Examples: o.Planner.Examples, Confirm: o.Planner.Confirm, SkipStated: o.Planner.DangerouslySkipStated, Own: d.own, Rules: o.rules(assembly), Quarantined: d.quarantined(ctx, assembly)}
 	if o.Hooks.Approvals != nil && !d.audit {
 		p.Approved = func(ctx context.Context, c counterfactual.Call) string {
 			call, ok := d.approvable(assembly, c)

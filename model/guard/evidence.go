@@ -19,7 +19,7 @@ import (
 )
 
 // evidenceVersion is the version of the statement's format.
-const evidenceVersion = "guard-evidence/2"
+const evidenceVersion = "guard-evidence/3"
 
 // Evidence is a statement of the guard about one answer: digests, labels and numbers. It is
 // canonical JSON (RFC 8785) with these members.

@@ -12,11 +12,11 @@ import (
 // plan was.
 const (
 	without = `{"act":"refused","audit":false,"context":"sha256:00","format":"openai-chat","id":"00112233445566778899aabbccddeeff",` +
-		`"principal":"","reason":"unreadable-answer","response":"hold","version":"guard-evidence/2"}`
+		`"principal":"","reason":"unreadable-answer","response":"hold","version":"guard-evidence/3"}`
 	held = `{"act":"repaired","audit":false,"calls":[{"arguments":[{"form":"text","label":"to","segments":"01"}],"digest":"sha256:01",` +
 		`"plan":{"request":"sha256:02","response":"sha256:03"},"response":"repair","tool":"send_money","verdict":"not-asked-for"}],"context":"sha256:00",` +
 		`"format":"openai-chat","id":"00112233445566778899aabbccddeeff","principal":"","reason":"found-out",` +
-		`"repair":{"causes":"01","response":"sha256:04","variant":{"kept":"01","kind":"withhold","without":"0:1-2"}},"response":"repair","sources":[{"segment":0,"source":"?/read_note"}],"version":"guard-evidence/2"}`
+		`"repair":{"causes":"01","response":"sha256:04","variant":{"kept":"01","kind":"withhold","without":"0:1-2"}},"response":"repair","sources":[{"segment":0,"source":"?/read_note"}],"version":"guard-evidence/3"}`
 )
 
 // TestReplayRefuses: a statement in which members contradict each other.
@@ -63,7 +63,7 @@ func TestEvidenceSays(t *testing.T) {
 	if e, err = Replay([]byte(without)); err != nil || !e.Held() || e.Repaired() || !e.Undecided() || e.Questions() != 0 {
 		t.Errorf("%+v, %v", e, err)
 	}
-	older := strings.Replace(without, "evidence/2", "evidence/1", 1)
+	older := strings.Replace(without, "evidence/3", "evidence/2", 1)
 	if _, err := Replay([]byte(older)); !errors.Is(err, ErrVersion) {
 		t.Errorf("another version: %v", err)
 	}

@@ -76,6 +76,8 @@ type Options struct {
 	// Frame verifies the fences of a gateway of the same installation, so that segments
 	// have a known origin; nil: none has. It is asked for each request, since keys are rotated.
 	Frame func() frame.Key
+	// SharedHosts are further hosts of many owners: see counterfactual.ParseOptions.
+	SharedHosts []string
 	// UntrustedTool says of which tools the descriptions are third-party text; nil: of none.
 	UntrustedTool func(name string) bool
 	// Trust is how far a source is trusted, in thousandths; nil: not at all.

@@ -31,9 +31,10 @@ type Planner struct {
 	// Confirm asks a second question: does the request ask for what the tool does? Small
 	// models answer both better than one.
 	Confirm bool
-	// Always asks for the plan of calls, too, whose values are all the user's: a tool may be
-	// called with them that the user has not asked for. It costs a call for each turn.
-	Always bool
+	// DangerouslySkipStated does not ask for the plan of calls whose values are all the user's, where
+	// the request has a verb of the tool's name. It saves a call for each turn, and a tool may be
+	// called so that the user has named, and not asked for.
+	DangerouslySkipStated bool
 	// Ahead asks for the plan while the main request is under way, where the context holds
 	// third-party text. It saves a round, and costs a call for each turn of the user.
 	Ahead bool

@@ -74,7 +74,7 @@ func (g gate) calls(assembly *counterfactual.Assembly, said *counterfactual.Answ
 // decides reports whether a decision is needed.
 func (a *answer) decides(g gate) bool {
 	for _, c := range a.said.Calls {
-		if g.privileged(c.Name) || g.ruled(c.Name) || g.readers && counterfactual.MayReach(c.Arguments) {
+		if g.policy.PrivilegeOf(c) > 0 || g.ruled(c.Name) || g.readers && counterfactual.MayReach(c.Arguments) {
 			return true
 		}
 	}

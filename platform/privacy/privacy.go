@@ -4,7 +4,7 @@
 //
 // On Unix the mode of a file says so, on Windows its access list. A list that is made here admits
 // the user and the system, and what the directory above admits does not count. A disk without
-// access lists, such as FAT, has none.
+// access lists, such as FAT, has none, and a network share may refuse one.
 package privacy
 
 import (

@@ -30,7 +30,7 @@ func Restrict(path string) error {
 func CopyAccess(from, to string) error {
 	list, err := windows.GetNamedSecurityInfo(from, windows.SE_FILE_OBJECT, windows.DACL_SECURITY_INFORMATION)
 	if err != nil {
-		return withoutLists(err)
+		return tolerate(err)
 	}
 	return setAccess(to, list)
 }
@@ -44,16 +44,19 @@ func setAccess(path string, list *windows.SECURITY_DESCRIPTOR) error {
 	const share = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
 	file, err := windows.CreateFile(name, windows.READ_CONTROL|windows.WRITE_DAC, share, nil, windows.OPEN_EXISTING, windows.FILE_FLAG_BACKUP_SEMANTICS, 0)
 	if err != nil {
-		return err
+		return tolerate(err)
 	}
 	defer windows.CloseHandle(file)
-	return withoutLists(windows.SetKernelObjectSecurity(file, windows.DACL_SECURITY_INFORMATION, list))
+	return tolerate(windows.SetKernelObjectSecurity(file, windows.DACL_SECURITY_INFORMATION, list))
 }
 
-// withoutLists takes no offence at a disk that has no access lists.
-func withoutLists(err error) error {
-	if errors.Is(err, windows.ERROR_NOT_SUPPORTED) || errors.Is(err, windows.ERROR_INVALID_FUNCTION) || errors.Is(err, windows.ERROR_OBJECT_NOT_FOUND) {
-		return nil
+// tolerate passes over a disk that has no access lists, and a network share that lets no user change them: such a place can be
+// used all the same, and Exposure says who has access.
+func tolerate(err error) error {
+	for _, known := range []error{windows.ERROR_NOT_SUPPORTED, windows.ERROR_INVALID_FUNCTION, windows.ERROR_OBJECT_NOT_FOUND, windows.ERROR_ACCESS_DENIED} {
+		if errors.Is(err, known) {
+			return nil
+		}
 	}
 	return err
 }
@@ -63,7 +66,7 @@ func withoutLists(err error) error {
 func Exposure(path string) (string, error) {
 	list, err := windows.GetNamedSecurityInfo(path, windows.SE_FILE_OBJECT, windows.DACL_SECURITY_INFORMATION)
 	if err != nil {
-		return "", withoutLists(err)
+		return "", tolerate(err)
 	}
 	user, err := userSID()
 	if err != nil {
@@ -71,7 +74,7 @@ func Exposure(path string) (string, error) {
 	}
 	dacl, _, err := list.DACL()
 	if err != nil || dacl == nil {
-		return "has no access list, so that every user has access: move it to a disk with NTFS", withoutLists(err)
+		return "has no access list, so that every user has access: move it to a disk with NTFS", tolerate(err)
 	}
 	var names, ids []string
 	for i := range uint32(dacl.AceCount) {
