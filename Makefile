@@ -19,7 +19,7 @@ PARALLEL  ?=
 PACKAGES  ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
 # Packages that start goroutines: the race detector runs over these, and gets the short form of the long tests.
-CONCURRENT := ./boundary/gateway ./grounding/ground ./model/guard ./record/hold ./model/counterfactual/run ./model/llm/... ./boundary/classify ./boundary/classify/judge ./boundary/classify/remote \
+CONCURRENT := ./boundary/gateway ./grounding/ground ./model/guard ./record/hold ./model/counterfactual/run ./model/llm/... ./boundary/classify ./boundary/classify/judge ./boundary/classify/remote ./boundary/hook/socket \
   ./record/ledger ./mcp/wire ./platform/auth ./grounding/didweb ./platform/child ./mcp/era ./boundary/fleet \
   ./boundary/meter ./boundary/plug ./boundary/rules ./platform/state ./boundary/admit ./storage ./record/sequence \
   ./mcp/forward ./platform/lease ./platform/peer ./record/webhook ./boundary/evidence ./record/witness ./record/standing ./record/index ./grounding/ingest ./grounding/store ./app/grounding ./platform/listen ./platform/login ./platform/keychain
