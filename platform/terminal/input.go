@@ -66,7 +66,7 @@ var ErrUTF16 = errors.New("it is UTF-16: save it as UTF-8")
 
 // IsUTF16 reports whether a text is UTF-16: it begins with its mark, or with a character of ASCII in two bytes.
 func IsUTF16(src []byte) bool {
-	return bytes.HasPrefix(src, []byte("\xff\xfe")) || bytes.HasPrefix(src, []byte("\xfe\xff")) || len(src) > 1 && (src[0] == 0) != (src[1] == 0)
+	return bytes.HasPrefix(src, []byte("\xff\xfe")) || bytes.HasPrefix(src, []byte("\xfe\xff")) || len(src) > 1 && (src[0] == 0) != (src[1] == 0) && src[0]|src[1] >= '\t'
 }
 
 // ReadInput reads everything, up to maxInput bytes.
