@@ -43,7 +43,9 @@ var refusalText = map[int]string{
 	CodeNoRoom:       "pellucid: too much is under way to read the server's answer: ask again",
 }
 
-func refuse(code int, cause error) *refusal { return &refusal{code: code, text: refusalText[code], cause: cause} }
+func refuse(code int, cause error) *refusal {
+	return &refusal{code: code, text: refusalText[code], cause: cause}
+}
 
 func (r *refusal) Error() string { return r.cause.Error() }
 
