@@ -170,7 +170,7 @@ func (m *Member) cut(segments []Segment, v *Assessment) (list []*chunk) {
 				c := &chunk{segment: i, text: piece, same: first[piece]}
 				if list = append(list, c); c.same == nil {
 					first[piece] = c
-					m.recall(c, v)
+					m.answerFromCache(c, v)
 				}
 			}
 		}
@@ -178,8 +178,8 @@ func (m *Member) cut(segments []Segment, v *Assessment) (list []*chunk) {
 	return list
 }
 
-// recall measures a chunk, and answers one that is remembered.
-func (m *Member) recall(c *chunk, v *Assessment) {
+// answerFromCache measures a chunk, and answers one that is remembered.
+func (m *Member) answerFromCache(c *chunk, v *Assessment) {
 	c.chars = utf8.RuneCountInString(c.text)
 	if m.o.Cache == nil {
 		return

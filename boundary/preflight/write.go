@@ -24,7 +24,7 @@ func (r *Report) Write(dst io.Writer, p terminal.Palette) error {
 			fmt.Fprintln(w)
 		}
 		s.write(w, p)
-		count[s.word()]++
+		count[s.shownConclusion()]++
 	}
 	if len(r.Shadows) > 0 {
 		terminal.Section(w, p, "names that two servers use")
@@ -57,7 +57,7 @@ func (r *Server) write(w io.Writer, p terminal.Palette) {
 	}
 	fmt.Fprintln(w)
 	paint := map[string]func(string) string{string(surface.Clean): p.Green, string(surface.Differs): p.Yellow}[r.Conclusion]
-	word := r.word()
+	word := r.shownConclusion()
 	if paint == nil {
 		paint = p.Red
 	} else if word != r.Conclusion || len(r.Wording)+len(r.Told) > 0 {
@@ -131,8 +131,8 @@ func (r *Server) write(w io.Writer, p terminal.Palette) {
 // wordsNotJudged is what a person is told of a clean server whose words no model has reviewed.
 const wordsNotJudged = "no hidden text; words not judged"
 
-// word is the conclusion as a person is told it.
-func (r *Server) word() string {
+// shownConclusion is the conclusion as a person is told it.
+func (r *Server) shownConclusion() string {
 	if r.Conclusion == string(surface.Clean) && !r.Reviewed {
 		return wordsNotJudged
 	}

@@ -56,7 +56,7 @@ func (it *Item) Lint() []Warning {
 		if len(text) < minWording {
 			return
 		}
-		if r := readWording(text); r.warns(0) {
+		if r := readWording(text); r.deservesWarning(0) {
 			out = append(out, Warning{t.place(it.Key, isName), r.family, r.score, text[r.at:]})
 		}
 	})
@@ -66,7 +66,7 @@ func (it *Item) Lint() []Warning {
 // Lint reports whether the wording of the text is worth a warning only because of the evidence beside it.
 func (x *Prose) Lint(evidence int) (Warning, bool) {
 	r := readWording(x.Text)
-	return Warning{x.Place(), r.family, r.score, x.Text[r.at:]}, r.score >= minEvidence && !r.warns(0) && r.warns(evidence)
+	return Warning{x.Place(), r.family, r.score, x.Text[r.at:]}, r.score >= minEvidence && !r.deservesWarning(0) && r.deservesWarning(evidence)
 }
 
 // minWording is shorter than any text that could tell an agent anything.
@@ -93,8 +93,8 @@ type reading struct {
 	least  int    // the score from which a text of this length is worth a warning
 }
 
-// warns reports whether the text is worth a warning; evidence is what speaks for one beside its words.
-func (r *reading) warns(evidence int) bool { return r.score+evidence >= r.least }
+// deservesWarning reports whether the text is worth a warning; evidence is what speaks for one beside its words.
+func (r *reading) deservesWarning(evidence int) bool { return r.score+evidence >= r.least }
 
 // readWording adds up what each family's strongest rule weighs in one passage of the text; the heaviest passage counts.
 func readWording(text string) (r reading) {
@@ -117,7 +117,7 @@ func readWording(text string) (r reading) {
 			seen[n] = sighting{i + 1, words[i].quoted && words[last].quoted, illustrated(words[:i])}
 			for _, k := range book.rulesOf[n] {
 				rule := &book.rules[k]
-				weight, first := rule.weigh(seen, max(sentence, i-maxSpan))
+				weight, first := rule.weightFrom(seen, max(sentence, i-maxSpan))
 				if old := passage[rule.family]; weight == 0 || weight < old.weight && i-old.first <= maxPassage {
 					continue
 				}
@@ -128,7 +128,7 @@ func readWording(text string) (r reading) {
 			}
 		}
 	}
-	if r.score /= 10; !r.warns(0) && scrubbed(text) > 0 {
+	if r.score /= 10; !r.deservesWarning(0) && scrubbed(text) > 0 {
 		r.score, r.family, r.at = threshold, pretence, 0
 	}
 	return r

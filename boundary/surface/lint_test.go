@@ -60,7 +60,7 @@ func TestLintCorpora(t *testing.T) {
 			total++
 			all[r.Family]++
 			read := readWording(r.Text)
-			if !read.warns(0) {
+			if !read.deservesWarning(0) {
 				continue
 			}
 			warned++
@@ -95,7 +95,7 @@ func TestLintOtherCorpora(t *testing.T) {
 		total, warned := 0, 0
 		for _, r := range corpusRows(t, name) {
 			total++
-			if read := readWording(r.Text); read.warns(0) {
+			if read := readWording(r.Text); read.deservesWarning(0) {
 				warned++
 			}
 		}
@@ -151,7 +151,7 @@ func TestWording(t *testing.T) {
 		{"", ""},
 	} {
 		read := readWording(tt.text)
-		if !read.warns(0) {
+		if !read.deservesWarning(0) {
 			read.family = ""
 		}
 		if read.family != tt.want {
@@ -177,7 +177,7 @@ func TestWordingQuoted(t *testing.T) {
 		`"a" ` + phrase + ` "b"`:              true,
 		"\u201c" + phrase + "\u201d is bad.":  false,
 	} {
-		if read := readWording(text); read.warns(0) != want {
+		if read := readWording(text); read.deservesWarning(0) != want {
 			t.Errorf("%q: %+v", text, read)
 		}
 	}

@@ -82,9 +82,9 @@ type compiledRule struct {
 	phrases []int
 }
 
-// weigh returns ten times what the rule weighs if all of its phrases stand at the word from or behind it, and
+// weightFrom returns ten times what the rule weighs if all of its phrases stand at the word from or behind it, and
 // the first word of them.
-func (r *compiledRule) weigh(seen map[int]sighting, from int) (weight, first int) {
+func (r *compiledRule) weightFrom(seen map[int]sighting, from int) (weight, first int) {
 	quoted, illustrated := true, false
 	for k, n := range r.phrases {
 		x := seen[n]

@@ -102,7 +102,7 @@ var reassembly = []clause{
 	{number: "4", asks: "the culprit is found: which segment, by which perturbation", status: "met; the proxy asks where values stand and a planner first",
 		code: []string{"model/counterfactual.Drive", "model/counterfactual.Attribution"}, tests: []string{"model/counterfactual.TestVerdicts", "model/counterfactual.TestAdversary", "model/counterfactual.TestEndToEnd"}},
 	{number: "5", asks: "response: suppress, quarantine, weigh down; evidence to the ledger",
-		code: []string{"model/guard.Guard", "record/hold.Blocks", "record/trust.Book"}, tests: []string{"model/guard.TestBlame", "boundary/gateway.TestBlocked", "e2e.TestGuard"}},
+		code: []string{"model/guard.Guard", "record/hold.Blocks", "record/trust.Book"}, tests: []string{"model/guard.TestBlame", "boundary/gateway.TestBlocked", "e2e.TestGuard", "e2e.TestLetterReassembly"}},
 	{number: "plan", asks: "deterministic seeds and a manifest for provenance",
 		code: []string{"model/counterfactual.Replay"}, tests: []string{"model/counterfactual.TestTamperedRecord", "model/counterfactual.TestRunTwice"}},
 	{number: "plan", asks: "configuration of budget, strategy and thresholds; metrics and audit trails", status: "met by `guard`; `ccr analyze` takes a budget alone",
@@ -143,6 +143,7 @@ var others = []struct {
 		"Divergence is asked of the one proposed action, whether it recurs, and not of the whole answer: similarity of texts is a metric that is reported and decides nothing.",
 		"Attenuation rewrites the segment's text by fixed levels, since providers take no weights of trust.",
 		"The context is assembled in `model/counterfactual` and not in a folder of its own; variants run in front of the provider (`model/guard`) or after the fact (`ccr`), not in an orchestrator of MCP.",
+		"`docs/examples/letter-context-reassembly.yaml` switches on what the proxy does of it.",
 	}},
 }
 
