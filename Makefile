@@ -19,7 +19,7 @@ PARALLEL  ?=
 PACKAGES  ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
 # Packages that start goroutines: the race detector runs over these, and gets the short form of the long tests.
-CONCURRENT := ./boundary/gateway ./grounding/ground ./model/guard ./record/hold ./model/counterfactual/run ./model/llm/... ./boundary/classify ./boundary/classify/judge ./boundary/classify/remote \
+CONCURRENT := ./boundary/gateway ./grounding/ground ./model/guard ./record/hold ./model/counterfactual/run ./model/llm/... ./boundary/classify ./boundary/classify/judge ./boundary/classify/remote ./boundary/hook/socket \
   ./record/ledger ./mcp/wire ./platform/auth ./grounding/didweb ./platform/child ./mcp/era ./boundary/fleet \
   ./boundary/meter ./boundary/plug ./boundary/rules ./platform/state ./boundary/admit ./storage ./record/sequence \
   ./mcp/forward ./platform/lease ./platform/peer ./record/webhook ./boundary/evidence ./record/witness ./record/standing ./record/index ./grounding/ingest ./grounding/store ./app/grounding ./platform/listen ./platform/login ./platform/keychain
@@ -28,12 +28,13 @@ REUSING := ./platform/reuse ./mcp/mcpshape ./boundary/policy/expr
 STATICCHECK := go tool -modfile=tools/lint/go.mod staticcheck
 GOFILES = git ls-files -co --exclude-standard -- '*.go'
 
-.PHONY: all build run test peers-test fmt vet race fuzz lint docs e2e conformance peers python nemo witness clean
+.PHONY: all build run test windows peers-test fmt vet race fuzz lint docs e2e conformance peers python nemo witness clean
 
 all: test
 
 build:
 	go build -trimpath -ldflags "-s -w" -o bin/pellucid ./cmd/pellucid
+	go build -trimpath -ldflags "-s -w" -o bin/pellucid-hook ./cmd/pellucid-hook
 	go build -trimpath -ldflags "-s -w" -o bin/pellucid-ground ./cmd/pellucid-ground
 
 # Shows what the boundary does, then serves it and the grounding adapter behind it on 127.0.0.1:7420 until Ctrl-C.
@@ -50,6 +51,13 @@ test: fmt vet
 peers-test:
 	PELLUCID_PEERS=1 go test -vet=off -p $(PACKAGES) -timeout $(TIMEOUT) ./e2e ./...
 	go test -C packaging/pack -timeout $(TIMEOUT) .
+
+# The tests of what touches the system, and the scripts, as Windows programs under Wine: wine, wine64 and
+# gcc-mingw-w64-x86-64-win32 of Debian. WINDOWS=./... takes all.
+WINDOWS ?= ./platform/... ./boundary/protect ./record/... ./mcp/wire
+windows:
+	tools/windows.sh .tools/windows $(WINDOWS)
+	tools/windows.sh .tools/windows -run "^Test(Scripts|Wrap|KeepCopy)" ./cmd/... ./app/install
 
 fmt:
 	@bad=$$($(GOFILES) | xargs -r gofmt -l); \

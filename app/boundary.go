@@ -105,7 +105,7 @@ func (b *boundary) open(dir *state.Dir, r *rules.Rules, n needs) (err error) {
 	if recorded {
 		err = b.record(dir, r, n)
 	} else {
-		b.journal, err = openJournal(dir)
+		err = b.openJournal(dir)
 	}
 	if err == nil {
 		err = b.keepScores(r)

@@ -74,7 +74,7 @@ type Gateway struct {
 }
 
 // idleMemory is the memory that a gateway needs beyond what its limit counts.
-const idleMemory = 96 << 20
+const idleMemory = 64 << 20
 
 // GatewayOptions are what a gateway is run with beside its rules.
 type GatewayOptions struct {

@@ -75,7 +75,7 @@ auth: {tokens: "file:%s"}
 servers:
   one: {url: %s, scopes: [files]}
   two: {url: %s}
-`, tokens, apptest.Upstream(t, "one", nil), apptest.Upstream(t, "two", nil)), map[string]string{"ALICE": alice, "BOB": bob, "CAROL": carol})
+`, filepath.ToSlash(tokens), apptest.Upstream(t, "one", nil), apptest.Upstream(t, "two", nil)), map[string]string{"ALICE": alice, "BOB": bob, "CAROL": carol})
 	for _, path := range []string{"/servers", "/log/checkpoint", "/mcp", "/mcp/one", "/mcp/two", "/metrics", "/v1/scrub"} {
 		if got := g.Get(path, ""); got != http.StatusUnauthorized {
 			t.Errorf("%s without a token: %d", path, got)

@@ -76,12 +76,14 @@ func (b *boundary) isReplica(n needs) error {
 }
 
 // openJournal opens the journal, in which decisions are lines where there is no ledger.
-func openJournal(dir *state.Dir) (*state.Journal, error) {
-	j, err := dir.Journal("decisions.jsonl", state.JournalOptions{})
+func (b *boundary) openJournal(dir *state.Dir) (err error) {
+	b.journal, err = dir.Journal("decisions.jsonl", func(err error) {
+		b.log.Warn("the journal is full and cannot be put aside: it grows until that succeeds", "error", err)
+	})
 	if err != nil {
-		return nil, exit.With(exit.Config, err)
+		return exit.With(exit.Config, err)
 	}
-	return j, nil
+	return nil
 }
 
 // seal encrypts what is held for the reviewers that the rules in force name, if they name any.

@@ -58,7 +58,7 @@ servers:
   old: {url: %s}
   child: {command: [%q], env: {%s: legacy}}
   shared: {command: [%[4]q], env: {%[5]s: legacy}, share: shared}
-`, tokens, apptest.Upstream(t, "both", nil), legacyUpstream(t, "old"), os.Args[0], roleVariable),
+`, filepath.ToSlash(tokens), apptest.Upstream(t, "both", nil), legacyUpstream(t, "old"), os.Args[0], roleVariable),
 		map[string]string{"T0": secrets[0], "T1": secrets[1], "T2": secrets[2]})
 	g.Eventually("every server is checked", func() bool {
 		return strings.Count(g.Log.String(), "server admitted") == 4

@@ -32,7 +32,7 @@ func FileSource(path string) (*Source, error) {
 // the model, for which it is rejected. grounding is the program pellucid-ground, which the demonstration starts with its
 // own set of attestations; "" where it is not installed.
 func DemoSource(self, grounding string) *Source {
-	s := &Source{third: "without the grounding adapter, since pellucid-ground is not beside this program"}
+	s := &Source{third: "no grounding adapter, since pellucid-ground is not installed"}
 	s.text = fmt.Appendf(nil, "version: 1\nconsole: {}\nservers:\n  demo:\n    command: [%[1]s, demo, serve, --results]\n"+
 		"  poisoned:\n    command: [%[1]s, demo, serve]\n", yamlString(self))
 	if grounding != "" {

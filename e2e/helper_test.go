@@ -54,6 +54,9 @@ func helper(role string) int {
 		time.Sleep(time.Hour)
 		return 0
 	}
+	if role == "letters" {
+		return serveLetters(os.Args[3])
+	}
 	if what, lies := strings.CutPrefix(role, "lie-"); lies {
 		return lie(liars[what], os.Args[3])
 	}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,8 +36,10 @@ type hostTest struct {
 	files   map[string]string // below the person's folder; ROOT, NODE and SCRIPT are replaced
 	args    []string
 	env     func(url string) []string
-	calls   func(dir string) []llm.ToolCall
-	mcp     string // the name of the tool echo of the MCP server %s
+	calls   func(dir, page string) []llm.ToolCall
+	mcp     string       // the name of the tool echo of the MCP server %s
+	await   llm.ToolCall // a call by which time passes until the host offers the tools of its MCP servers
+	fetch   string       // the tool that fetches page, and has a model read it
 }
 
 var hostTests = []hostTest{
@@ -45,13 +49,15 @@ var hostTests = []hostTest{
 		env: func(url string) []string {
 			return []string{"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=k", "IS_SANDBOX=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
 		},
-		calls: func(dir string) []llm.ToolCall {
+		calls: func(dir, page string) []llm.ToolCall {
 			return []llm.ToolCall{
 				toolCall("Read", "file_path", dir+"/evil.txt"), toolCall("Bash", "command", "cat evil.txt", "description", "x"),
+				toolCall("WebFetch", "url", page, "prompt", "x"),
 				toolCall("Write", "file_path", dir+"/out.txt", "content", defused),
 			}
 		},
-		files: map[string]string{".claude.json": `{"mcpServers": {"plain": {"command": "NODE", "args": ["SCRIPT", "stdio"]}, "wrapped": {"command": "NODE", "args": ["SCRIPT", "stdio"]}}}`},
+		fetch: "WebFetch",
+		files: map[string]string{".claude/settings.json": `{"skipWebFetchPreflight": true}`, ".claude.json": `{"mcpServers": {"plain": {"command": "NODE", "args": ["SCRIPT", "stdio"]}, "wrapped": {"command": "NODE", "args": ["SCRIPT", "stdio"]}}}`},
 		mcp:   "mcp__%s__echo",
 	},
 	{
@@ -71,8 +77,9 @@ args = ["SCRIPT", "stdio"]
 command = "NODE"
 args = ["SCRIPT", "stdio"]
 `},
-		env: func(string) []string { return []string{"K=k"} },
-		calls: func(string) []llm.ToolCall {
+		env:   func(string) []string { return []string{"K=k"} },
+		await: toolCall("exec_command", "cmd", "sleep 0.1"),
+		calls: func(string, string) []llm.ToolCall {
 			return []llm.ToolCall{toolCall("exec_command", "cmd", "cat evil.txt"), toolCall("exec_command", "cmd", "printf '"+defused+"' > out.txt")}
 		},
 		mcp: "mcp__%s__echo",
@@ -85,7 +92,7 @@ args = ["SCRIPT", "stdio"]
 		env: func(url string) []string {
 			return []string{"GOOGLE_GEMINI_BASE_URL=" + url, "GEMINI_API_KEY=k", "GEMINI_CLI_TRUST_WORKSPACE=true"}
 		},
-		calls: func(dir string) []llm.ToolCall {
+		calls: func(dir, _ string) []llm.ToolCall {
 			return []llm.ToolCall{
 				toolCall("read_file", "file_path", dir+"/evil.txt"), toolCall("run_shell_command", "command", "cat evil.txt"),
 				toolCall("write_file", "file_path", dir+"/out.txt", "content", defused),
@@ -98,7 +105,7 @@ args = ["SCRIPT", "stdio"]
 		files: map[string]string{".config/opencode/opencode.json": `{"model": "fake/m", "permission": {"*": "allow"}, "provider": {"fake": {"npm": "@ai-sdk/openai-compatible", "name": "fake", "options": {"baseURL": "ROOT/v1", "apiKey": "k"}, "models": {"m": {"name": "m"}}}}, "mcp": {"plain": {"type": "local", "command": ["NODE", "SCRIPT", "stdio"], "enabled": true}, "wrapped": {"type": "local", "command": ["NODE", "SCRIPT", "stdio"], "enabled": true}}}`},
 		mcp:   "%s_echo",
 		env:   func(string) []string { return nil },
-		calls: func(dir string) []llm.ToolCall {
+		calls: func(dir, _ string) []llm.ToolCall {
 			return []llm.ToolCall{
 				toolCall("read", "filePath", dir+"/evil.txt"), toolCall("bash", "command", "cat evil.txt", "description", "x"),
 				toolCall("write", "filePath", dir+"/out.txt", "content", defused),
@@ -146,11 +153,26 @@ func TestHosts(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "evil.txt"), []byte(evilText), 0o600); err != nil {
 				t.Fatal(err)
 			}
+			page := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, evilText) }))
+			defer page.Close()
+			authority := filepath.Join(home, "authority.pem")
+			if err := os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: page.Certificate().Raw}), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var waits, called atomic.Int64
 			fake := llmtest.Start(t, func(a llmtest.Ask) llmtest.Reply {
-				if len(a.Tools) == 0 || hasResult(a.Raw) {
+				offered := bytes.Contains(a.Raw, []byte(strings.TrimRight(fmt.Sprintf(strings.TrimSuffix(h.mcp, "echo"), "wrapped"), "_")))
+				switch {
+				case len(a.Tools) == 0: // a page that was fetched, for the tool that did
+					return llmtest.Reply{Text: evilText}
+				case !offered && h.await.Name != "" && waits.Add(1) < 100:
+					wait := h.await
+					wait.ID = fmt.Sprintf("wait_%d", waits.Load())
+					return llmtest.Reply{Calls: []llm.ToolCall{wait}}
+				case called.Add(1) > 1:
 					return llmtest.Reply{Text: "done"}
 				}
-				calls := h.calls(dir)
+				calls := h.calls(dir, page.URL)
 				for _, server := range []string{"plain", "wrapped"} {
 					calls = append(calls, toolCall(fmt.Sprintf(h.mcp, server), "message", evilText))
 				}
@@ -159,14 +181,14 @@ func TestHosts(t *testing.T) {
 				}
 				return llmtest.Reply{Calls: calls}
 			}, "k")
-			env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}
+			env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "NODE_EXTRA_CA_CERTS=" + authority}
 			server := npmServer(t, "everything")
 			root := fake.Root
 			if h.name == "codex" {
 				root = addNamespace(t, root)
 			}
 			h.writeFiles(t, home, strings.NewReplacer("ROOT", root, "NODE", server[0], "SCRIPT", server[1]))
-			h.installHooks(t, bin, dir, env)
+			h.installHooks(t, bin, dir, env, "--skip", "plain")
 			ctx, stop := context.WithTimeout(t.Context(), 8*time.Minute)
 			defer stop()
 			cmd := exec.CommandContext(ctx, program, h.args...)
@@ -195,9 +217,9 @@ func (h *hostTest) writeFiles(t *testing.T, home string, values *strings.Replace
 	}
 }
 
-func (h *hostTest) installHooks(t *testing.T, bin, dir string, env []string) {
+func (h *hostTest) installHooks(t *testing.T, bin, dir string, env []string, flags ...string) {
 	t.Helper()
-	cmd := exec.Command(bin, "protect", "--hooks", "--skip", "plain")
+	cmd := exec.Command(bin, append([]string{"protect", "--hooks"}, flags...)...)
 	cmd.Dir, cmd.Env = dir, env
 	if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("hooked")) {
 		t.Fatalf("protect --hooks: %v\n%s", err, out)
@@ -235,11 +257,65 @@ func (h *hostTest) checkResults(t *testing.T, fake *llmtest.Server, out []byte) 
 	if !strings.Contains(all, "hello") || !strings.Contains(all, fmt.Sprintf(`server="%s"`, h.name)) {
 		t.Errorf("the text is gone, or has no fence: %q\n%s", results, out)
 	}
-	for _, from := range []string{fmt.Sprintf(`server="%s" tool="%s"`, h.name, fmt.Sprintf(h.mcp, "plain")), `server="wrapped" tool="echo"`} {
+	fenced := []string{fmt.Sprintf(`server="%s" tool="%s"`, h.name, fmt.Sprintf(h.mcp, "plain")), `server="wrapped" tool="echo"`}
+	if h.fetch != "" {
+		fenced = append(fenced, fmt.Sprintf(`server="%s" tool="%s"`, h.name, h.fetch))
+	}
+	for _, from := range fenced {
 		i := slices.IndexFunc(results, func(r string) bool { return strings.Contains(r, from) })
 		if i < 0 || strings.Count(results[i], "NOTICE: ") != 1 {
 			t.Errorf("%s: not in one fence: %q", from, results)
 		}
+	}
+}
+
+// TestCodexPatch: Codex' own tool apply_patch takes a patch that is no JSON. Its tokens are restored too.
+func TestCodexPatch(t *testing.T) {
+	t.Parallel()
+	h := hostTests[slices.IndexFunc(hostTests, func(h hostTest) bool { return h.name == "codex" })]
+	program := filepath.Join(nodeModules(t), h.program)
+	if _, err := os.Stat(program); err != nil {
+		t.Skip("the host is not installed: ", err)
+	}
+	bin, err := pellucid()
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch := "*** Begin Patch\n*** Add File: out.txt\n+" + defused + "\n*** End Patch\n"
+	var patched atomic.Bool
+	fake := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		item := `{"type":"message","id":"m1","role":"assistant","content":[{"type":"output_text","text":"done"}]}`
+		if body, _ := io.ReadAll(r.Body); bytes.Contains(body, []byte(`"name":"apply_patch"`)) && !patched.Swap(true) {
+			input, err := json.Marshal(patch)
+			if err != nil {
+				t.Error(err)
+			}
+			item = fmt.Sprintf(`{"type":"custom_tool_call","id":"c1","call_id":"call_1","name":"apply_patch","input":%s}`, input)
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, event := range []string{
+			`{"type":"response.created","response":{"id":"r1"}}`,
+			`{"type":"response.output_item.done","output_index":0,"item":` + item + `}`,
+			`{"type":"response.completed","response":{"id":"r1","usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}}`,
+		} {
+			fmt.Fprintf(w, "event: %s\ndata: %s\n\n", regexp.MustCompile(`response[a-z._]+`).FindString(event), event)
+		}
+	}))
+	defer fake.Close()
+	home, dir := t.TempDir(), t.TempDir()
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}
+	h.files = map[string]string{".codex/config.toml": strings.Replace(strings.Split(h.files[".codex/config.toml"], "[mcp_servers")[0], `"m"`, `"gpt-5.5"`, 1)} // of its models that have the tool
+	h.writeFiles(t, home, strings.NewReplacer("ROOT", fake.URL))
+	h.installHooks(t, bin, dir, env)
+	ctx, stop := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer stop()
+	cmd := exec.CommandContext(ctx, program, h.args...)
+	cmd.Dir, cmd.Env = dir, append(env, h.env(fake.URL)...)
+	if out, err := cmd.CombinedOutput(); err != nil || !patched.Load() {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "out.txt")); err != nil || strings.TrimSpace(string(got)) != restored {
+		t.Errorf("the file that the model wrote: %q %v", got, err)
 	}
 }
 

@@ -9,7 +9,9 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,30 +54,32 @@ platform/intake/intaketest:
 platform/loopback:
 platform/egress:   platform/loopback
 platform/sigv4:    github.com/aws/aws-sdk-go-v2
-platform/state:
+platform/privacy:  golang.org/x/sys
+platform/state:    platform/privacy golang.org/x/sys
+platform/syserror: golang.org/x/sys
 platform/logtest:
 platform/waittest:
 platform/programtest:
 platform/pgtest:   platform/programtest github.com/jackc/pgx
 platform/datatest:
-platform/auth:     text/finding text/rfc3339 text/strictjson github.com/go-jose/go-jose golang.org/x/time
+platform/auth:     text/finding text/rfc3339 text/strictjson github.com/go-jose/go-jose golang.org/x/time platform/syserror
 platform/keyring:
 platform/capture:  filippo.io/age platform/keyring
 platform/keychain: github.com/zalando/go-keyring github.com/godbus/dbus
 platform/login:    text/finding text/strictjson platform/auth platform/backoff platform/capture platform/egress platform/keychain platform/loopback platform/state github.com/go-json-experiment/json
 platform/lease: platform/backoff golang.org/x/sys
 platform/peer:
-platform/listen:   text/finding platform/auth platform/loopback
+platform/listen:   text/finding platform/auth platform/loopback platform/syserror
 platform/resident:
 platform/signin:
-platform/terminal: text/finding text/scrub text/href text/ucd text/strictjson github.com/go-json-experiment/json golang.org/x/sys
+platform/terminal: platform/privacy text/finding text/scrub text/href text/ucd text/strictjson github.com/go-json-experiment/json golang.org/x/sys
 platform/build:    text/scrub
 platform/logs:     golang.org/x/time
-platform/valueref: text/finding
+platform/valueref: platform/terminal text/finding
 platform/scripttest: github.com/rogpeppe/go-internal
 
 # mcp: reads and writes messages of the Model Context Protocol, in both eras, and lists where third-party text stands in them
-mcp/wire:     text/eventstream text/finding text/strictjson platform/backoff platform/reuse platform/intake
+mcp/wire:     text/eventstream text/finding text/strictjson platform/backoff platform/reuse platform/intake platform/syserror
 mcp/mcpmsg:   text/strictjson mcp/wire
 mcp/mcpshape: text/strictjson platform/reuse mcp/mcpmsg
 mcp/session:  text/strictjson platform/keyring mcp/wire
@@ -126,19 +130,20 @@ boundary/pinview:              text/finding platform/terminal boundary/surface
 boundary/pinfile:              text/finding text/strictjson platform/state boundary/surface
 boundary/gateway:              text/finding text/scrub text/href text/frame text/strictjson text/ucd platform/intake platform/loopback platform/reuse mcp/wire mcp/mcpmsg mcp/mcpshape record/captures record/hold boundary/policy boundary/classify boundary/validate boundary/surface boundary/blob
 boundary/evidence:             text/frame record/hold record/ledger record/trust record/standing boundary/policy boundary/classify boundary/gateway boundary/surface boundary/validate
-boundary/admit:                text/finding text/strictjson platform/backoff mcp/wire mcp/mcpmsg boundary/policy boundary/classify boundary/descriptions boundary/surface boundary/gateway
+boundary/admit:                text/finding text/frame text/strictjson platform/backoff mcp/wire mcp/mcpmsg boundary/policy boundary/classify boundary/descriptions boundary/surface boundary/gateway
 boundary/fleet:                text/finding text/frame text/strictjson platform/backoff platform/child mcp/wire mcp/mcpmsg boundary/gateway platform/intake
 boundary/rules:                text/finding text/scrub text/href text/frame text/jsonc text/rfc3339 text/strictjson text/ucd platform/auth platform/build platform/capture platform/egress platform/listen platform/logs platform/loopback platform/valueref platform/signin platform/terminal mcp/wire record/captures record/trust record/ledger record/webhook record/witness model/delegation model/format model/llm boundary/classify boundary/classify/deep boundary/classify/local boundary/classify/onnx boundary/classify/remote boundary/gateway boundary/policy boundary/policy/expr boundary/policy/values boundary/surface github.com/goccy/go-yaml github.com/fsnotify/fsnotify
 boundary/classifiers:          text/finding text/scrub text/strictjson model/llm boundary/policy boundary/gateway boundary/classify boundary/classify/deep boundary/classify/judge boundary/classify/local boundary/classify/onnx boundary/rules
-boundary/reviewer:             model/llm boundary/rules boundary/surface
+boundary/reviewer:             model/llm boundary/rules boundary/surface boundary/classify boundary/policy
 boundary/plug:                 text/finding text/frame text/scrub text/strictjson platform/intake boundary/gateway github.com/go-json-experiment/json
-boundary/hook:                 text/frame text/strictjson boundary/gateway
-boundary/protect:              text/finding text/jsonc text/strictjson platform/build platform/state platform/terminal github.com/pelletier/go-toml/v2 go.yaml.in/yaml/v3
+boundary/hook/socket:          platform/state
+boundary/hook:                 text/frame text/strictjson boundary/gateway boundary/hook/socket
+boundary/protect:              text/finding text/jsonc text/strictjson platform/build platform/privacy platform/state platform/terminal github.com/pelletier/go-toml/v2 go.yaml.in/yaml/v3
 boundary/preflight:            text/finding text/strictjson platform/build platform/child platform/terminal mcp/wire boundary/classify boundary/descriptions boundary/fleet boundary/pinview boundary/protect boundary/reviewer boundary/rules boundary/surface
 boundary/meter:                text/finding text/scrub text/frame mcp/mcpmsg boundary/policy boundary/classify boundary/gateway go.opentelemetry.io/otel github.com/prometheus
 
 # storage: keeps state in SQLite or Postgres, behind interfaces that the packages above define
-storage: text/finding platform/backoff mcp/session record/captures record/hold record/ledger record/sequence record/index boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text platform/lease platform/signin record/webhook
+storage: text/finding platform/backoff platform/privacy mcp/session record/captures record/hold record/ledger record/sequence record/index boundary/surface github.com/jackc/pgx github.com/pressly/goose modernc.org/sqlite golang.org/x/text platform/lease platform/signin record/webhook platform/syserror
 
 # grounding: checks and stores signed attestations, composes a verdict from them, and serves both to a model
 grounding/attest:    text/finding text/scrub text/href text/ucd text/rfc3339 text/strictjson github.com/mr-tron/base58
@@ -148,31 +153,32 @@ grounding/demonstration: text/href text/strictjson grounding/attest
 grounding/ground:    text/finding text/scrub text/href text/frame text/rfc3339 text/strictjson text/ucd platform/auth platform/terminal mcp/wire mcp/mcpmsg grounding/attest grounding/consensus github.com/modelcontextprotocol/go-sdk platform/intake
 grounding/store:     storage grounding/attest grounding/consensus grounding/ground golang.org/x/text
 grounding/store/storetest: storage grounding/store
-grounding/validator: text/finding text/strictjson platform/terminal grounding/attest
+grounding/validator: text/finding text/strictjson platform/privacy platform/terminal grounding/attest
 grounding/ingest:    text/finding platform/backoff platform/state platform/terminal text/strictjson grounding/attest grounding/ground
 grounding/corpus:
-grounding/conform:   text/finding text/strictjson text/ucd platform/terminal grounding/attest grounding/corpus github.com/modelcontextprotocol/go-sdk
+grounding/conform:   text/finding text/strictjson text/ucd platform/terminal grounding/attest grounding/corpus github.com/modelcontextprotocol/go-sdk platform/syserror
 
 # app: opens an installation and assembles what a verb serves from compiled rules; it also checks, audits and demonstrates an installation, erases a person from it, and holds the exit codes
 app/demo:    text/finding text/frame text/scrub platform/state platform/terminal github.com/modelcontextprotocol/go-sdk
-app/exit:
+app/exit: platform/syserror
 app/commandline: text/finding platform/listen platform/logs platform/terminal app/exit github.com/alecthomas/kong
-app/local:   text/finding text/frame platform/auth platform/keyring platform/state platform/terminal platform/valueref record/ledger record/sequence record/index storage app/exit
+app/local:   text/finding text/frame platform/auth platform/keyring platform/privacy platform/state platform/terminal platform/valueref record/ledger record/sequence record/index storage app/exit
 app/grounding: text/finding text/frame text/href text/scrub text/strictjson platform/auth platform/build platform/keyring platform/listen platform/state platform/terminal platform/valueref record/index record/ledger record/sequence record/standing record/trust storage grounding/attest grounding/consensus grounding/demonstration grounding/didweb grounding/ground grounding/ingest grounding/store grounding/validator app/exit app/local
 app/install: app/exit app/local boundary/evidence boundary/pinfile boundary/pinview boundary/protect boundary/rules boundary/surface mcp/wire platform/backoff platform/capture platform/login platform/state platform/terminal record/captures record/hold record/index record/ledger record/sequence record/witness storage text/finding
 app/forget:  text/finding platform/backoff platform/login platform/state platform/terminal record/hold record/ledger record/sequence boundary/surface storage app/exit app/install app/local
-app/audit:   text/finding text/frame platform/backoff platform/state platform/terminal record/hold record/ledger record/review record/witness record/sequence record/index boundary/evidence boundary/surface storage app/exit app/install app/local github.com/go-json-experiment/json golang.org/x/mod
+app/audit:   text/finding text/frame platform/privacy platform/backoff platform/state platform/terminal record/hold record/ledger record/review record/witness record/sequence record/index boundary/evidence boundary/surface storage app/exit app/install app/local github.com/go-json-experiment/json golang.org/x/mod
 app/explain: text/finding text/frame platform/state platform/terminal record/hold record/ledger record/review record/sequence record/standing record/trust boundary/policy boundary/gateway boundary/surface storage app/audit app/install app/local
 app/backtest: text/finding platform/capture platform/terminal record/captures record/ledger record/sequence record/standing record/trust boundary/policy boundary/policy/expr boundary/rules storage app/install
 app/console/marked: text/scrub text/ucd
 app/console: platform/capture record/captures record/review boundary/fleet boundary/policy boundary/gateway boundary/rules boundary/surface boundary/pinview app/explain text/finding text/frame platform/auth platform/signin platform/terminal record/hold record/index record/ledger record/sequence storage text/scrub text/ucd app/console/marked github.com/coreos/go-oidc/v3 golang.org/x/oauth2 golang.org/x/time model/counterfactual model/guard platform/intake
 app/guardreport: platform/state platform/terminal record/ledger record/sequence model/delegation model/guard model/analysis storage model/interval app/install
-app:         text/finding text/strictjson text/frame platform/backoff platform/capture platform/child platform/keyring platform/intake platform/login platform/loopback platform/sigv4 platform/state platform/auth platform/listen platform/logs platform/resident platform/terminal platform/build mcp/wire mcp/era mcp/session record/captures record/ledger record/hold record/trust record/sequence record/standing model/format model/counterfactual model/delegation model/llm model/guard model/analysis boundary/classify boundary/policy boundary/policy/values boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/descriptions boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/audit app/explain app/exit app/install app/local platform/peer platform/lease record/webhook mcp/forward platform/egress platform/signin app/console boundary/hook
+app:         text/finding text/strictjson text/frame platform/backoff platform/capture platform/child platform/keyring platform/intake platform/login platform/loopback platform/sigv4 platform/state platform/auth platform/listen platform/logs platform/resident platform/terminal platform/build mcp/wire mcp/era mcp/session record/captures record/ledger record/hold record/index record/trust record/sequence record/standing model/format model/counterfactual model/delegation model/llm model/guard model/analysis boundary/classify boundary/policy boundary/policy/values boundary/validate boundary/surface boundary/gateway boundary/evidence boundary/admit boundary/descriptions boundary/fleet boundary/rules boundary/classifiers boundary/reviewer boundary/plug boundary/meter storage app/audit app/explain app/exit app/install app/local platform/peer platform/lease record/webhook mcp/forward platform/egress platform/signin app/console boundary/hook boundary/hook/socket
 app/apptest: platform/logtest boundary/rules app github.com/modelcontextprotocol/go-sdk
-app/doctor:  text/finding text/strictjson platform/backoff platform/build platform/listen platform/login platform/peer platform/lease platform/state platform/terminal mcp/mcpmsg record/hold record/ledger record/sequence boundary/fleet boundary/gateway boundary/protect boundary/rules boundary/surface storage app/install app/local boundary/hook
+app/doctor:  text/finding text/strictjson platform/privacy platform/backoff platform/build platform/listen platform/login platform/peer platform/lease platform/state platform/terminal mcp/mcpmsg record/hold record/ledger record/sequence boundary/fleet boundary/gateway boundary/protect boundary/rules boundary/surface storage app/install app/local boundary/hook
 
-# cmd: holds the two programs: flags in, words and exit codes out
-cmd/pellucid:       * !grounding/attest !grounding/consensus !grounding/demonstration !grounding/didweb !grounding/ground !grounding/store !grounding/store/storetest !grounding/validator !grounding/ingest !grounding/corpus !grounding/conform !app/grounding github.com/alecthomas/kong github.com/go-json-experiment/json boundary/hook
+# cmd: holds the programs: flags in, words and exit codes out
+cmd/pellucid:       * !grounding/attest !grounding/consensus !grounding/demonstration !grounding/didweb !grounding/ground !grounding/store !grounding/store/storetest !grounding/validator !grounding/ingest !grounding/corpus !grounding/conform !app/grounding github.com/alecthomas/kong github.com/go-json-experiment/json
+cmd/pellucid-hook:  boundary/hook/socket
 cmd/pellucid-ground: platform/build platform/egress platform/terminal platform/valueref grounding/attest grounding/ground grounding/validator grounding/corpus grounding/conform app/exit app/commandline app/local app/grounding github.com/alecthomas/kong
 
 # e2e: tests the program against servers and clients that others wrote
@@ -351,10 +357,9 @@ func banned(imp string) string {
 	return ""
 }
 
-// impurities lists what f does that a core package must not: go statements,
-// clocks and locks.
-func impurities(f *ast.File) []string {
-	names := map[string]string{} // local name → import path
+// localNames are the import paths of a file by their names in it.
+func localNames(f *ast.File) map[string]string {
+	names := map[string]string{}
 	for _, imp := range f.Imports {
 		path, _ := strconv.Unquote(imp.Path.Value)
 		local := path[strings.LastIndexByte(path, '/')+1:]
@@ -363,6 +368,54 @@ func impurities(f *ast.File) []string {
 		}
 		names[local] = path
 	}
+	return names
+}
+
+// TestSystemErrors: Windows has numbers of its own for what befalls an address, a connection or a pipe, and those
+// that syscall names never come there. platform/syserror knows them on every system.
+func TestSystemErrors(t *testing.T) {
+	for _, file := range goFiles(t) {
+		if path.Dir(file.path) == "platform/syserror" {
+			continue
+		}
+		for _, name := range systemErrors(file.ast) {
+			t.Errorf("%s: %s: platform/syserror tells that on every system", file.path, name)
+		}
+	}
+	const src = `package p
+import ("syscall"; w "golang.org/x/sys/windows")
+var _ = []any{syscall.EPIPE, syscall.EROFS, w.WSAECONNREFUSED, x.ECONNRESET}`
+	f, err := parser.ParseFile(token.NewFileSet(), "p.go", src, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(systemErrors(f), " "); got != "syscall.EPIPE w.WSAECONNREFUSED" {
+		t.Errorf("found %q", got)
+	}
+}
+
+var systemError = regexp.MustCompile(`^(WSA)?E(ADDR|CONN|HOST|NET|PIPE|SHUTDOWN|TIMEDOUT)|^ERROR_(BROKEN_PIPE|NO_DATA)$`)
+
+func systemErrors(f *ast.File) (found []string) {
+	names := localNames(f)
+	ast.Inspect(f, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		x, ok := sel.X.(*ast.Ident)
+		if ok && (names[x.Name] == "syscall" || strings.HasPrefix(names[x.Name], "golang.org/x/sys/")) && systemError.MatchString(sel.Sel.Name) {
+			found = append(found, x.Name+"."+sel.Sel.Name)
+		}
+		return true
+	})
+	return found
+}
+
+// impurities lists what f does that a core package must not: go statements,
+// clocks and locks.
+func impurities(f *ast.File) []string {
+	names := localNames(f)
 	var out []string
 	if path, dot := names["."]; dot {
 		out = append(out, "a dot import of "+path)

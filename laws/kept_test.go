@@ -3,6 +3,7 @@
 package laws_test
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"regexp"
@@ -26,10 +27,11 @@ func TestKeptListsEveryColumn(t *testing.T) {
 	page := keptOnPage(string(readFile(t, "docs/kept.md")))
 	schema := map[string][]string{}
 	files, err := fs.Glob(os.DirFS(root), "storage/migrations/*/*.sql")
-	if err != nil || len(files) == 0 {
+	more, err2 := fs.Glob(os.DirFS(root), "grounding/store/migrations/*/*.sql")
+	if err = errors.Join(err, err2); err != nil || len(files) == 0 || len(more) == 0 {
 		t.Fatalf("no migrations: %v", err)
 	}
-	for _, file := range files {
+	for _, file := range append(files, more...) {
 		sql := string(readFile(t, file))
 		for _, m := range dropTable.FindAllStringSubmatch(sql, -1) {
 			delete(schema, m[1])

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
@@ -31,11 +32,21 @@ func (a *Audit) indexFits(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		wanted := map[indexKey]bool{}
 		for i := range entries {
 			want := index.RowOfEntry(&entries[i])
 			if rows[want.Index] != rowText(&want) {
 				bad[want.Index] = faultIndexed
 			}
+			for _, v := range index.Public(&want) {
+				wanted[indexKey{v, index.Micros(want.Time), want.Index}] = true
+			}
+		}
+		if err := a.dropKeys(ctx, wanted); err != nil {
+			return err
+		}
+		for k := range wanted {
+			bad[k.idx] = faultIndexed
 		}
 	}
 	err := a.l.s.EachRow(ctx, func(r *sql.Rows) error {
@@ -54,6 +65,30 @@ func (a *Audit) indexFits(ctx context.Context) error {
 	for _, idx := range slices.Sorted(maps.Keys(bad)) {
 		if idx < size || idx >= now {
 			a.Problem(fmt.Sprintf("table decisions at index %d", idx), bad[idx])
+		}
+	}
+	return nil
+}
+
+// An indexKey is a row of the table decision_keys, by which a record is found.
+type indexKey struct{ value, at, idx int64 }
+
+// dropKeys drops those that are in the table. Keys of persons and contents are not compared: they depend on the secret of
+// the index.
+func (a *Audit) dropKeys(ctx context.Context, wanted map[indexKey]bool) error {
+	for chunk := range slices.Chunk(slices.Collect(maps.Keys(wanted)), 1000) {
+		var args []any
+		for _, k := range chunk {
+			args = append(args, k.value, k.at, k.idx)
+		}
+		err := a.l.s.EachRow(ctx, func(r *sql.Rows) error {
+			var k indexKey
+			err := r.Scan(&k.value, &k.at, &k.idx)
+			delete(wanted, k)
+			return err
+		}, `SELECT key, at, idx FROM decision_keys WHERE (key, at, idx) IN (VALUES (CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT))`+strings.Repeat(`, (?, ?, ?)`, len(chunk)-1)+`)`, args...)
+		if err != nil {
+			return a.l.s.Fail(ctx, "read the index", err)
 		}
 	}
 	return nil

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/pellucid-mcp/pellucid/platform/privacy"
 )
 
 // ErrPostgres is that of Backup for a Postgres store, which has tools of its own.
@@ -133,7 +135,7 @@ func Backup(ctx context.Context, where, into string) (err error) {
 	}
 	defer db.Close()
 	part := into + ".partial"
-	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := privacy.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return fmt.Errorf("store: back up: %w", err)
 	}

@@ -9,11 +9,12 @@ import (
 	"io"
 	"net"
 	"strings"
-	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
+
+	"github.com/pellucid-mcp/pellucid/platform/syserror"
 )
 
 // why says in constant words what an engine complains of, "" if that is not among what
@@ -34,11 +35,11 @@ func why(err error) string {
 		return "the database's host is not known"
 	}
 	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
+	case syserror.Refused(err):
 		return whyUnreachable + ": connection refused"
-	case errors.Is(err, driver.ErrBadConn), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case errors.Is(err, driver.ErrBadConn), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), syserror.Lost(err):
 		return whyUnreachable + ": the connection was lost"
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, syscall.ETIMEDOUT):
+	case errors.Is(err, context.DeadlineExceeded), syserror.TimedOut(err):
 		return whyUnreachable + ": no answer in time"
 	}
 	return ""

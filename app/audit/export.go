@@ -11,6 +11,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
 	"github.com/pellucid-mcp/pellucid/app/install"
+	"github.com/pellucid-mcp/pellucid/platform/privacy"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -24,9 +25,9 @@ func Export(ctx context.Context, l *storage.Ledger, dir string, openings bool) (
 		return 0, exit.With(exit.Usage, errors.New("ledger: export: the directory is not empty"))
 	}
 	var op ledger.Opener
-	mode := os.FileMode(0o644)
+	write := func(name string, data []byte) error { return os.WriteFile(name, data, 0o644) }
 	if openings {
-		op, mode = l, 0o600
+		op, write = l, privacy.WriteFile
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return 0, fmt.Errorf("ledger: export: make %s: %w", finding.Quote(dir), terminal.WithoutPath(err))
@@ -37,7 +38,7 @@ func Export(ctx context.Context, l *storage.Ledger, dir string, openings bool) (
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return err
 		}
-		return os.WriteFile(name, data, mode)
+		return write(name, data)
 	})
 	if errors.Is(err, ledger.ErrNotFound) {
 		err = install.ErrNoLog

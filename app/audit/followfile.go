@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/pellucid-mcp/pellucid/platform/privacy"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -19,7 +20,7 @@ import (
 // that was killed, or a full disk, has left a part of a line, the rest of this line is written first: what reads the file
 // meanwhile sees it only grow.
 func (f *Follow) toFile(ctx context.Context, first, size int64) (next int64, err error) {
-	out, err := os.OpenFile(f.File, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	out, err := privacy.OpenFile(f.File, os.O_RDWR|os.O_APPEND|os.O_CREATE)
 	if err != nil {
 		return 0, f.fileError(err)
 	}

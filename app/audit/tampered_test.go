@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -316,6 +317,12 @@ func tamperAll(t *testing.T, u *usedLog) {
 	}
 	for _, table := range []string{"ledger_pending", "ledger_writers", "ledger_chain", "ledger_entries", "ledger_leaves", "ledger_tiles", "ledger_head"} {
 		u.tampered("all of "+table, "DELETE FROM "+table, table)
+	}
+	for i, code := range u.texts("SELECT DISTINCT codes FROM decisions WHERE codes <> '' ORDER BY 1") {
+		name, _, _ := strings.Cut(code, " ")
+		value := strconv.FormatInt(index.CodeValue(finding.Code(name)), 10)
+		u.tampered("records with "+name+" are not found", "DELETE FROM decision_keys WHERE key = "+value, "decision_keys")
+		u.tampered("records with "+name+" are found by another code", "UPDATE decision_keys SET key = "+strconv.Itoa(i)+" WHERE key = "+value, "decision_keys")
 	}
 	// Rows that belong to no record.
 	u.tampered("a leaf behind the log", "INSERT INTO ledger_leaves SELECT idx + 100000, envelope FROM ledger_leaves WHERE idx = 1", "ledger_leaves")

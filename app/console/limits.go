@@ -22,6 +22,9 @@ const (
 	longText = 64 << 10 // bytes of a text from which on its page needs a place for work
 )
 
+// textTime is the longest turn of a page. Its store may be slow, and long messages wait.
+const textTime = time.Second
+
 // placeWait is how long a page waits for memory, or for a place. Tests set it.
 var placeWait = 5 * time.Second
 
@@ -36,17 +39,13 @@ func (c *Console) answerPerson(w http.ResponseWriter, q *request, r route) {
 	defer leave()
 	q.room = c.opt.Memory.Room(q.who.ID)
 	defer q.room.Leave()
-	defer func() {
-		if q.freePlace != nil {
-			q.freePlace()
-		}
-	}()
+	defer q.endWork()
 	if err := c.waitForMemory(q, pageCost); err != nil {
 		overloaded(err).write(c, w, q)
 		return
 	}
 	said := r.handle(c, q)
-	if q.Method == http.MethodPost {
+	if q.Method == http.MethodPost && r.least > Viewer { // a viewer changes nothing
 		c.header.forget()
 	}
 	said.write(c, w, q)
@@ -64,25 +63,42 @@ func (c *Console) waitForMemory(q *request, n int64) error {
 	return q.room.Add(ctx, n)
 }
 
-// waitForText is called before a page looks at a text of n bytes. It waits for the memory that this costs, and
-// for the place of a long text. One page at a time has the place, which then stays empty for as long again, so that
-// calls keep their share of the processor. It returns an answer if the page has to come later.
+// waitForText is called before a page looks at a text of n bytes. It waits for the memory that this costs, and,
+// for a long text, for the place and for its turn among long messages. One page at a time has the place, which then
+// stays empty for as long again, so that calls keep their share of the processor. It returns an answer if the page
+// has to come later.
 func (c *Console) waitForText(q *request, n int) answer {
-	if err := c.waitForMemory(q, textCost*int64(n)); err != nil {
-		return overloaded(err)
-	}
-	if n < longText || q.freePlace != nil {
-		return nil
-	}
 	ctx, stop := context.WithTimeout(q.Context(), placeWait)
 	defer stop()
-	free, err := c.work.Wait(ctx, "", 1)
+	wait := q.room.Add
+	if n >= longText {
+		if q.freePlace == nil {
+			free, err := c.work.Wait(ctx, q.who.ID, 1)
+			if err != nil {
+				return overloaded(err)
+			}
+			began := time.Now()
+			q.freePlace = func() { time.AfterFunc(time.Since(began), free) }
+		}
+		wait = q.room.Work
+	}
+	err := wait(ctx, textCost*int64(n))
+	if err == nil && n >= longText {
+		err = q.room.WaitTurn(ctx, textTime)
+	}
 	if err != nil {
 		return overloaded(err)
 	}
-	began := time.Now()
-	q.freePlace = func() { time.AfterFunc(time.Since(began), free) }
 	return nil
+}
+
+// endWork ends the turn of the page, and frees the place for a long text if it has that.
+func (q *request) endWork() {
+	q.room.EndTurn()
+	if q.freePlace != nil {
+		q.freePlace()
+		q.freePlace = nil
+	}
 }
 
 // tooQuick is the state of a person, or of an address, that asks too often.

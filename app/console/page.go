@@ -120,6 +120,7 @@ func (p pageAnswer) write(c *Console, w http.ResponseWriter, q *request) {
 		http.Error(w, "This page could not be written. The log of the program says why.", http.StatusInternalServerError)
 		return
 	}
+	q.endWork() // the client may take long to read the page
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(p.status)
 	if q.Method != http.MethodHead {

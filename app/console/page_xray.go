@@ -3,6 +3,7 @@
 package console
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"io"
@@ -149,11 +150,14 @@ func xrayForm(r *http.Request) (form sentXray, err error) {
 		if err != nil {
 			return form, err
 		}
-		b, err := io.ReadAll(io.LimitReader(p, maxXray*3/2))
-		if err != nil {
+		var b bytes.Buffer
+		if r.ContentLength > longText && len(p.FormName()) == 1 { // it may be the text
+			b.Grow(int(min(r.ContentLength, maxXray*3/2)) + bytes.MinRead)
+		}
+		if _, err := b.ReadFrom(io.LimitReader(p, maxXray*3/2)); err != nil {
 			return form, err
 		}
-		if err := form.part(p, b); err != nil {
+		if err := form.part(p, b.Bytes()); err != nil {
 			return form, err
 		}
 	}

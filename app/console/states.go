@@ -42,8 +42,13 @@ func (s state) write(c *Console, w http.ResponseWriter, q *request) {
 	if s.cause != nil {
 		c.opt.Log.Error("console: a request failed", "status", s.status, "error", finding.Quote(s.cause.Error()))
 	}
-	if h := w.Header(); h.Get("Retry-After") == "" && (s.status == http.StatusServiceUnavailable || s.status == http.StatusTooManyRequests) {
-		h.Set("Retry-After", "5")
+	if s.status == http.StatusServiceUnavailable || s.status == http.StatusTooManyRequests {
+		if h := w.Header(); h.Get("Retry-After") == "" {
+			h.Set("Retry-After", "5")
+		}
+		short := *q
+		short.who = Person{} // a refusal has no rail and no header: they would cost more than it saves
+		q = &short
 	}
 	command := s.command
 	if s.stored {

@@ -3,12 +3,15 @@
 package doctor
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +24,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
+	"github.com/pellucid-mcp/pellucid/platform/privacy"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/storage"
 )
@@ -29,10 +33,11 @@ import (
 func machine(t *testing.T) (home, state string) {
 	t.Helper()
 	home, state = t.TempDir(), t.TempDir()
-	if err := os.Chmod(state, 0o700); err != nil {
+	if err := errors.Join(os.Chmod(state, 0o700), privacy.Restrict(state)); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
 	t.Setenv("PELLUCID_STATE", state)
 	t.Setenv(local.KeyVar, "")
 	t.Chdir(t.TempDir())
@@ -225,6 +230,39 @@ func TestClients(t *testing.T) {
 	holds(t, "behind it", text, r, true, "ok       cursor     1 of 1 server behind the boundary: "+path+"\n")
 }
 
+// TestStaleClientFile: a file that the installed client does not read is never reported as being in order.
+func TestStaleClientFile(t *testing.T) {
+	home, _ := machine(t)
+	opt, err := install.ProtectOptions(nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stale, read := filepath.Join(home, "stale.json"), filepath.Join(home, "read.json")
+	for _, c := range []struct {
+		servers string
+		wants   []string
+	}{
+		{`{}`, []string{"ok no servers: " + read + ", the file that the installed app reads"}},
+		{`{"a":{"command":"pellucid","args":["wrap","--","srv"]}}`, []string{"ok 1 of 1 server behind the boundary: " + read + ", the file that the installed app reads"}},
+		{`{"a":{"command":"srv"}}`, []string{"warning 0 of 1 server behind the boundary: " + read + ", the file that the installed app reads: run pellucid protect",
+			"warning 0 of 1 server behind the boundary: " + stale + ": run pellucid protect"}},
+	} {
+		x := &examiner{}
+		for path, instead := range map[string]string{read: "", stale: read} {
+			write(t, path, `{"mcpServers":`+c.servers+`}`)
+			x.clientFile(opt, protect.Target{Client: "claude-desktop", Path: path, Format: protect.Generic, ReadInstead: instead}, path == read)
+		}
+		var got []string
+		for _, check := range x.report.Checks {
+			got = append(got, check.Status+" "+check.Says)
+		}
+		want := append(c.wants, "warning the installed app reads "+read+" in the place of "+stale+": configure its servers there")
+		if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+			t.Errorf("%s: %q, want %q", c.servers, got, want)
+		}
+	}
+}
+
 // TestOtherClients: a client whose servers protect does not reach is named, with what to do, and
 // clients with files in TOML and YAML are counted like others.
 func TestOtherClients(t *testing.T) {
@@ -233,13 +271,17 @@ func TestOtherClients(t *testing.T) {
 	kiro := write(t, filepath.Join(home, ".kiro", "settings", "mcp.json"), "{}")
 	warp := filepath.Dir(write(t, filepath.Join(home, ".warp", "x"), ""))
 	codex := write(t, filepath.Join(home, ".codex", "config.toml"), "[mcp_servers.a]\ncommand = 'srv'\n")
-	goose := write(t, filepath.Join(home, ".config", "goose", "config.yaml"), "extensions: {\n")
+	settings := ".config"
+	if runtime.GOOS == "windows" {
+		settings = `AppData\Roaming`
+	}
+	goose := write(t, filepath.Join(home, settings, "goose", "config.yaml"), "extensions: {\n")
 	text, r, _ := examine(t, Options{Config: config})
 	holds(t, "others", text, r, true,
 		"warning  clients    Kiro is on this machine ("+kiro+"), and protect does not change it: name its file: pellucid protect --file "+terminal.ShellWord(kiro)+"\n",
 		"warning  clients    Warp is on this machine ("+warp+"), and protect does not change it: it keeps its servers in its own settings: ",
 		"warning  codex      0 of 1 server behind the boundary: "+codex+": run pellucid protect\n",
-		"warning  goose      protect: \""+goose+"\": not a configuration that can be edited safely: it is not valid YAML: line 1\n")
+		"warning  goose      protect: "+strconv.Quote(goose)+": not a configuration that can be edited safely: it is not valid YAML: line 1\n")
 }
 
 // TestSampling: servers that asked for it in the journal and were refused, escaped.

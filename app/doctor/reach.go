@@ -7,7 +7,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,31 +80,50 @@ func (x *examiner) clients(ctx context.Context, dir *state.Dir) {
 		x.report.add("clients", Warning, "%s is on this machine (%s), and protect does not change it: %s", o.Name, o.Path, o.Advice)
 	}
 	for _, t := range targets {
-		change, err := opt.Protect(t.Path, t.Format)
-		if err != nil {
-			x.report.add(t.Client, Warning, "%v", err)
-			continue
+		inUse := slices.ContainsFunc(targets, func(other protect.Target) bool { return other.ReadInstead == t.Path })
+		x.clientFile(opt, t, inUse)
+	}
+}
+
+// clientFile says how many servers of a file run behind the boundary. inUse says that another file seems to be the client's,
+// while this one is.
+func (x *examiner) clientFile(opt protect.Options, t protect.Target, inUse bool) {
+	change, err := opt.Protect(t.Path, t.Format)
+	if err != nil {
+		x.report.add(t.Client, Warning, "%v", err)
+		return
+	}
+	former := change.Count(protect.Updated)
+	for _, s := range change.Servers {
+		if s.Warning != "" {
+			x.report.add(t.Client, Warning, "%s: %s: %s", finding.Quote(s.Name), s.Warning, t.Path)
 		}
-		former := change.Count(protect.Updated)
-		for _, s := range change.Servers {
-			if s.Warning != "" {
-				x.report.add(t.Client, Warning, "%s: %s: %s", finding.Quote(s.Name), s.Warning, t.Path)
-			}
+	}
+	protected, total := change.Count(protect.Already)+former, len(change.Servers)
+	where := t.Path
+	if inUse {
+		where += ", the file that the installed app reads"
+	}
+	says := fmt.Sprintf("%d of %s behind the boundary: %s", protected, terminal.Plural(total, "server"), where)
+	switch {
+	case former > 0:
+		x.report.add(t.Client, Warning, "%s: wrap no longer has flags that %s: run pellucid protect", says, formerOf(change))
+	case change.Count(protect.Wrapped) > 0:
+		x.report.add(t.Client, Warning, "%s: run pellucid protect", says)
+	case protected < total:
+		x.report.add(t.Client, Warning, "%s: pellucid protect --dry-run says why not the others", says)
+	case t.ReadInstead != "": // told below
+	case total == 0:
+		x.report.add(t.Client, OK, "no servers: %s", where)
+	default:
+		x.report.add(t.Client, OK, "%s", says)
+	}
+	if t.ReadInstead != "" {
+		reads := "reads"
+		if _, err := os.Stat(t.ReadInstead); err != nil {
+			reads = "will read" // once it has written its settings
 		}
-		protected, total := change.Count(protect.Already)+former, len(change.Servers)
-		says := fmt.Sprintf("%d of %s behind the boundary: %s", protected, terminal.Plural(total, "server"), t.Path)
-		switch {
-		case total == 0:
-			x.report.add(t.Client, OK, "no servers: %s", t.Path)
-		case former > 0:
-			x.report.add(t.Client, Warning, "%s: wrap no longer has flags that %s: run pellucid protect", says, formerOf(change))
-		case change.Count(protect.Wrapped) > 0:
-			x.report.add(t.Client, Warning, "%s: run pellucid protect", says)
-		case protected < total:
-			x.report.add(t.Client, Warning, "%s: pellucid protect --dry-run says why not the others", says)
-		default:
-			x.report.add(t.Client, OK, "%s", says)
-		}
+		x.report.add(t.Client, Warning, "the installed app %s %s in the place of %s: configure its servers there", reads, t.ReadInstead, t.Path)
 	}
 }
 
@@ -117,7 +138,7 @@ func (x *examiner) hostHooks(ctx context.Context, opt protect.Options, m protect
 		case r.Error != "": // told above
 		case r.Action != protect.Already:
 			x.report.add(r.Host, Warning, "the shell output, files and pages that it reads are not behind the boundary: run pellucid protect --hooks")
-		case !answersProbe(ctx, opt.Binary, r.Host):
+		case !answersProbe(ctx, opt.HookWords(r.Host), r.Host):
 			x.report.add(r.Host, Failed, "its hook does not answer as it should: try pellucid hook %s < EVENT: %s", r.Host, r.Path)
 		case r.Why != "":
 			x.report.add(r.Host, Warning, "its hook is written and answers, but something is left to do: %s: %s", r.Why, r.Path)
@@ -127,15 +148,15 @@ func (x *examiner) hostHooks(ctx context.Context, opt protect.Options, m protect
 	}
 }
 
-// answersProbe reports whether the program answers an event of the host.
-func answersProbe(ctx context.Context, program, host string) bool {
+// answersProbe reports whether the command answers an event of the host.
+func answersProbe(ctx context.Context, words []string, host string) bool {
 	h, found := hook.HostOf(host)
 	if !found {
 		return false
 	}
 	ctx, stop := context.WithTimeout(ctx, 10*time.Second)
 	defer stop()
-	cmd := exec.CommandContext(ctx, program, "hook", host)
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Stdin = bytes.NewReader(h.Probe())
 	answer, err := cmd.Output()
 	return err == nil && hook.Passes(answer)

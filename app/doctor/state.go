@@ -8,12 +8,11 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"runtime"
 
 	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/app/local"
 	"github.com/pellucid-mcp/pellucid/boundary/rules"
+	"github.com/pellucid-mcp/pellucid/platform/privacy"
 	"github.com/pellucid-mcp/pellucid/platform/state"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/storage"
@@ -27,30 +26,50 @@ func (x *examiner) state() *state.Dir {
 		x.report.add("state", Failed, "%v", err)
 		return nil
 	}
-	info, err := os.Stat(dir.Path())
+	how, err := privacy.Exposure(dir.Path())
 	switch {
 	case err != nil:
 		x.report.add("state", Failed, "%v", err)
 	case dir.Writable() != nil:
 		x.report.add("state", Failed, "%v", dir.Writable())
-	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
-		x.report.add("state", Warning, "%s has mode %04o: run chmod 700 on it", finding.Quote(dir.Path()), info.Mode().Perm())
+	case how != "":
+		x.report.add("state", Warning, "%s %s", finding.Quote(dir.Path()), how)
 	default:
 		x.report.add("state", OK, "%s", dir.Path())
 	}
-	given := os.Getenv(local.KeyVar) != ""
-	if _, err := os.Stat(filepath.Join(dir.Path(), "install.key")); !given && errors.Is(err, fs.ErrNotExist) {
-		x.report.add("key", OK, "none yet: it is made on first use")
-	} else if _, err := local.FenceKey(dir); err != nil {
-		x.report.add("key", Failed, "%v", err)
-	} else if given {
-		x.report.add("key", OK, "given by %s, as to every replica", local.KeyVar)
-		x.keyIDs(dir)
-	} else {
-		x.report.add("key", OK, "for its owner alone: back it up, fences cannot be checked without it")
-		x.keyIDs(dir)
+	if former := state.Former(); former != "" {
+		x.report.add("state", Warning, "%s is of an earlier release, and no longer read: end your clients and move what is in it to %s", former, dir.Path())
 	}
+	x.key(dir)
 	return dir
+}
+
+// key looks at the key of the installation.
+func (x *examiner) key(dir *state.Dir) {
+	given := os.Getenv(local.KeyVar) != ""
+	how, err := privacy.Exposure(dir.File("install.key"))
+	if !given && errors.Is(err, fs.ErrNotExist) {
+		x.report.add("key", OK, "none yet: it is made on first use")
+		return
+	}
+	if given {
+		how, err = "", nil
+	}
+	if _, unusable := local.FenceKey(dir); unusable != nil {
+		err = unusable
+	}
+	switch {
+	case err != nil:
+		x.report.add("key", Failed, "%v", err)
+		return
+	case given:
+		x.report.add("key", OK, "given by %s, as to every replica", local.KeyVar)
+	case how != "":
+		x.report.add("key", Warning, "install.key %s", how)
+	default:
+		x.report.add("key", OK, "for its owner alone: back it up, fences cannot be checked without it")
+	}
+	x.keyIDs(dir)
 }
 
 // keyIDs names the keys of the installation, which keys rotate replaces and retires.

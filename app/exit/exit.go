@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/pellucid-mcp/pellucid/platform/syserror"
 )
 
 // The exit codes of every verb, and above 4 those of single verbs, which stand in their help.
@@ -50,11 +52,15 @@ func With(code int, err error) error {
 	return &Error{code, err}
 }
 
-// Unwritten is err in plain words where it says that standard output takes no more.
+// Unwritten is err in plain words where it says that standard output takes no more; without words where its
+// reader has gone, as a signal has it on unix.
 func Unwritten(err error) error {
 	pe, ok := errors.AsType[*fs.PathError](err)
 	if !ok || pe.Op != "write" || pe.Path != os.Stdout.Name() {
 		return err
+	}
+	if syserror.Lost(pe.Err) {
+		return &Error{Failed, nil}
 	}
 	return &Error{Failed, fmt.Errorf("standard output cannot be written: %w", pe.Err)}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -151,7 +152,7 @@ func TestOf(t *testing.T) {
 		"a classifier":            {flagged.String(), flagged, []string{"Classifier shields", "was denied", "By ann", "configuration in force was sha256:ab", "not every record"}, []string{"quarantine release", "quarantine deny"}},
 		"a decision":              {denied.String(), flagged, []string{"A reviewer denied the held item; its content was destroyed.", "<- asked for"}, nil},
 		"an index":                {"4", flagged, []string{"<- asked for"}, nil},
-		"the guard":               {guarded.String(), guarded, []string{"A model proposed a call", "wait for a reviewer", "asked the model again", "quarantine release --remember 30d", "--identity file:KEY --db x.db", "quarantine revoke", "It led to block", "ccr replay /state/guard/"}, nil},
+		"the guard":               {guarded.String(), guarded, []string{"A model proposed a call", "wait for a reviewer", "asked the model again", "quarantine release --remember 30d", "--identity file:KEY --db x.db", "quarantine revoke", "It led to block", "ccr replay " + filepath.FromSlash("/state/guard/")}, nil},
 		"a hijack":                {hijack.String(), guarded, []string{"took control of a model", "<- asked for"}, nil},
 		"a block":                 {blocked.String(), blocked, []string{"A block of this tool is in force", "quarantine revoke", "names this evidence id"}, nil},
 		"no queue":                {hooked.String(), hooked, []string{"The configuration holds results in which hidden-tag is found, and nothing could keep this one", "an agent's own tools are never kept"}, []string{"never delivered", "quarantine release"}},

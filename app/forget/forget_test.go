@@ -48,7 +48,7 @@ func used(t *testing.T) (dir *state.Dir, where string) {
 	queue := hold.New(s, hold.Options{Evidence: kept.Held})
 	guard, err := dir.Sub("guard")
 	must(t, err)
-	refusals, err := dir.Journal(ingest.RefusalsName, state.JournalOptions{})
+	refusals, err := dir.Journal(ingest.RefusalsName, nil)
 	must(t, err)
 	defer refusals.Close()
 	for i, name := range []string{"ann", "bob"} {

@@ -45,6 +45,10 @@ type Adapter struct {
 func Open(ctx context.Context, dir *state.Dir, p Plan) (_ *Adapter, err error) {
 	g := &Adapter{log: p.Log, mcp: ground.MCPOptions{Key: func() frame.Key { return local.FenceOf(p.Ring) }, Version: build.Read().Version}}
 	defer g.closeOn(&err)
+	o, err := p.options() // before a store is made
+	if err != nil {
+		return nil, err
+	}
 	if err = g.keepRefusals(dir, func(err error) {
 		p.Log.Error("the refusal of an attestation could not be written to refusals.jsonl", "error", err)
 	}); err != nil {
@@ -57,11 +61,7 @@ func Open(ctx context.Context, dir *state.Dir, p Plan) (_ *Adapter, err error) {
 	if g.store, err = openGroundStore(ctx, dir, p.DB, p.Absent); err != nil {
 		return nil, err
 	}
-	o, err := p.options(g.store)
-	if err != nil {
-		return nil, err
-	}
-	o.Refused, o.Issuers = g.refusals.Record, append(o.Issuers, operator.DID())
+	o.Store, o.Refused, o.Issuers = g.store.attestations, g.refusals.Record, append(o.Issuers, operator.DID())
 	if g.records, err = g.store.record(ctx, dir, &o, p.Setup.Deviations(), true, p.Log); err != nil {
 		return nil, err
 	}
@@ -77,10 +77,9 @@ func Open(ctx context.Context, dir *state.Dir, p Plan) (_ *Adapter, err error) {
 	return g, nil
 }
 
-// options are those of an adapter over the store, as the setup says.
-func (p *Plan) options(s *groundStore) (ground.Options, error) {
-	o, err := p.Setup.compile()
-	o.Store = s.attestations
+// options are those of an adapter as the setup says, without its store.
+func (p *Plan) options() (ground.Options, error) {
+	o, err := p.Setup.compile(p.Log)
 	if p.Setup.DIDWeb {
 		o.Keys = didweb.New(didweb.Options{})
 	}

@@ -76,16 +76,17 @@ func sizeOf(r io.Reader) int64 {
 func openImport(ctx context.Context, dir *state.Dir, p Plan, unrecorded func(error)) (_ *Adapter, err error) {
 	g := &Adapter{}
 	defer g.closeOn(&err)
+	o, err := p.options() // before a store is made
+	if err != nil {
+		return nil, err
+	}
 	if g.store, err = openGroundStore(ctx, dir, p.DB, MakeStore); err != nil {
 		return nil, err
 	}
 	if err = g.keepRefusals(dir, unrecorded); err != nil {
 		return nil, err
 	}
-	o, err := p.options(g.store)
-	if err != nil {
-		return nil, err
-	}
+	o.Store = g.store.attestations
 	o.Refused = func(r ground.Refused) { // the same import may run twice, and a store may be busy
 		if r.Receipt.Code != ground.CodeDuplicate && !r.Receipt.Retry {
 			g.refusals.Record(r)

@@ -37,13 +37,14 @@ func Query(ctx context.Context, dir *state.Dir, p Plan, r ground.Request) ([]byt
 func openQuery(ctx context.Context, dir *state.Dir, p Plan) (_ *Adapter, err error) {
 	g := &Adapter{}
 	defer g.closeOn(&err)
-	if g.store, err = openGroundStore(ctx, dir, p.DB, ShowDemo); err != nil {
-		return nil, err
-	}
-	o, err := p.options(g.store)
+	o, err := p.options() // before a store is made
 	if err != nil {
 		return nil, err
 	}
+	if g.store, err = openGroundStore(ctx, dir, p.DB, ShowDemo); err != nil {
+		return nil, err
+	}
+	o.Store = g.store.attestations
 	if err = g.make(o); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strconv"
 	"strings"
@@ -15,22 +16,25 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/grounding/consensus"
 	"github.com/pellucid-mcp/pellucid/grounding/ground"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/platform/valueref"
 	"github.com/pellucid-mcp/pellucid/record/standing"
 	"github.com/pellucid-mcp/pellucid/record/trust"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// A scoreFile is a file of trust scores, which is read again when it has changed.
+// A scoreFile is a file of trust scores, which is read again when it has changed. Where that fails, the scores of the last
+// reading count on.
 type scoreFile struct {
 	path string
+	log  *slog.Logger
 
 	mu    sync.Mutex
 	read  os.FileInfo // as of the last reading
 	known *scores
 }
 
-func newScoreFile(path string) *scoreFile { return &scoreFile{path: path} }
+func newScoreFile(path string, log *slog.Logger) *scoreFile { return &scoreFile{path: path, log: log} }
 
 // of implements ground.Scores.
 func (f *scoreFile) of(_ context.Context, dids []string, _ time.Time) ([]consensus.Score, ground.LedgerPoint, error) {
@@ -52,23 +56,33 @@ func (f *scoreFile) of(_ context.Context, dids []string, _ time.Time) ([]consens
 func (f *scoreFile) current() (*scores, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	err := f.readChanged()
+	if err != nil && f.known != nil {
+		f.log.Warn("the file of trust scores cannot be read: the scores of its last reading count on", "error", err)
+		err = nil
+	}
+	return f.known, err
+}
+
+// readChanged reads the file if it has changed since the last reading.
+func (f *scoreFile) readChanged() error {
 	info, err := os.Stat(f.path)
 	if err != nil {
-		return nil, errors.New("ground: the file of trust scores cannot be read")
+		return terminal.WithoutPath(err)
 	}
 	if f.known != nil && info.ModTime().Equal(f.read.ModTime()) && info.Size() == f.read.Size() {
-		return f.known, nil
+		return nil
 	}
 	b, err := valueref.Source{}.Read(f.path, maxSetupFile)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s, err := parseScores(b)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	f.read, f.known = info, s
-	return s, nil
+	return nil
 }
 
 // scores are the trust scores of validators at one point of a log.

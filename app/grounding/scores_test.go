@@ -56,7 +56,7 @@ func TestScores(t *testing.T) {
 	}
 	const unknown = "did:web:nobody.example"
 	file := filepath.Join(t.TempDir(), "scores.jsonl")
-	of := newScoreFile(file).of
+	of := newScoreFile(file, slog.New(slog.DiscardHandler)).of
 	if _, _, err := of(t.Context(), []string{unknown}, time.Now()); err == nil {
 		t.Error("without a file: no error")
 	}
@@ -86,6 +86,16 @@ func TestScores(t *testing.T) {
 			if consensus.Score(want) != got[i] || (got[i] > 700_000) != (did != unknown) {
 				t.Errorf("%s: %v, want %v", did, got[i], want)
 			}
+		}
+	}
+	for name, spoil := range map[string]func() error{
+		"garbage": func() error { return os.WriteFile(file, []byte("{"), 0o600) }, "no file": func() error { return os.Remove(file) },
+	} {
+		if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		if _, point, err := of(t.Context(), []string{unknown}, time.Now()); err != nil || point.Size != last {
+			t.Errorf("%s: %+v, %v: the scores of the last reading do not count on", name, point, err)
 		}
 	}
 }

@@ -5,6 +5,7 @@ package grounding
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
@@ -70,7 +71,10 @@ func (c *compiler) fault(flag string, err error) {
 
 // compile reads the files that s names, and checks everything. Store, keys, evidence and the operator's own DID are the
 // caller's to add.
-func (s *Setup) compile() (ground.Options, error) {
+func (s *Setup) compile(log *slog.Logger) (ground.Options, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
 	c := &compiler{setup: s, out: ground.Options{DangerouslyIngestUntyped: s.DangerouslyIngestUntyped, Issuers: slices.Clone(s.Issuers), Policy: attest.Policy{
 		Confusables:           policies[max(0, slices.Index(policyWords, s.Policy))],
 		Scope:                 scopes[max(0, slices.Index(scopeWords, s.Scope))],
@@ -88,8 +92,11 @@ func (s *Setup) compile() (ground.Options, error) {
 		c.out.Validators = parseFile(c, "validators", s.Validators, ground.ParseValidators)
 	}
 	if s.Scores != "" {
-		c.out.Scores = newScoreFile(s.Scores).of
-		parseFile(c, "scores", s.Scores, parseScores)
+		file := newScoreFile(s.Scores, log)
+		if _, err := file.current(); err != nil {
+			c.fault("scores", err)
+		}
+		c.out.Scores = file.of
 	}
 	for _, did := range s.Issuers {
 		if _, err := href.ParseDID(did); err != nil {

@@ -29,7 +29,7 @@ func TestSetup(t *testing.T) {
 	press, validators, scores := write("press.json", pressProfile), write("validators.json", `{"version":"0.1"}`), write("scores.jsonl", "")
 	all := Setup{Policy: "reject", Scope: "mixed", Verdicts: []string{"MISLEADING"}, Profiles: []string{press}, Default: "urn:cpml:press", Validators: validators,
 		Scores: scores, Issuers: []string{"did:web:i.example"}, DangerouslyIngestUntyped: true, DangerouslyRFCSetOnly: true}
-	o, err := all.compile()
+	o, err := all.compile(nil)
 	if err != nil || o.Policy.Confusables != scrub.Reject || o.Policy.Scope != scrub.Mixed || !o.Policy.DangerouslyRFCSetOnly || !o.DangerouslyIngestUntyped ||
 		o.Default == nil || o.Default.ID() != "urn:cpml:press" || len(o.Profiles) != 1 || o.Validators == nil || o.Scores == nil || !o.Verdicts.Has("MISLEADING") ||
 		!slices.Equal(o.Issuers, []string{"did:web:i.example"}) {
@@ -38,7 +38,7 @@ func TestSetup(t *testing.T) {
 	if !slices.Equal(all.Deviations(), []string{"dangerously_ingest_untyped", "dangerously_rfc_set_only"}) {
 		t.Errorf("deviations: %q", all.Deviations())
 	}
-	if o, err := (&Setup{}).compile(); err != nil || o.Policy.Confusables != scrub.Replace || o.Scores != nil || (&Setup{}).Deviations() != nil {
+	if o, err := (&Setup{}).compile(nil); err != nil || o.Policy.Confusables != scrub.Replace || o.Scores != nil || (&Setup{}).Deviations() != nil {
 		t.Errorf("empty: %+v, %v", o, err)
 	}
 	for want, setup := range map[string]Setup{
@@ -52,8 +52,27 @@ func TestSetup(t *testing.T) {
 		`ground: --verdict: attest: verdict name`:                                               {Verdicts: []string{"a b"}},
 		`ground: --issuer: this is not a DID`:                                                   {Issuers: []string{"you"}},
 	} {
-		if _, err := setup.compile(); err == nil || !strings.Contains(err.Error(), want) || codeOf(err) != exit.Config {
+		if _, err := setup.compile(nil); err == nil || !strings.Contains(err.Error(), want) || codeOf(err) != exit.Config {
 			t.Errorf("want %s: %v", want, err)
+		}
+	}
+}
+
+// TestFaultMakesNoStore: flags with a fault leave no store behind.
+func TestFaultMakesNoStore(t *testing.T) {
+	dir := stateDir(t)
+	p := testPlan(t, dir)
+	p.Setup.Issuers = []string{"you"}
+	for name, open := range map[string]func() (*Adapter, error){
+		"serve":  func() (*Adapter, error) { return Open(t.Context(), dir, p) },
+		"import": func() (*Adapter, error) { return openImport(t.Context(), dir, p, nil) },
+		"query":  func() (*Adapter, error) { return openQuery(t.Context(), dir, p) },
+	} {
+		if _, err := open(); codeOf(err) != exit.Config {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Stat(p.DB); err == nil {
+			t.Errorf("%s has made a store", name)
 		}
 	}
 }

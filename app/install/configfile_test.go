@@ -17,6 +17,7 @@ func TestConfigFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			home := t.TempDir()
 			t.Setenv("HOME", home)
+			t.Setenv("USERPROFILE", home)
 			t.Setenv("XDG_CONFIG_HOME", "")
 			t.Setenv("AppData", home)
 			folder, err := os.UserConfigDir()
@@ -30,6 +31,9 @@ func TestConfigFile(t *testing.T) {
 				}
 				if err := os.Symlink(filepath.Join(home, "gone"), at); err != nil {
 					t.Skip(err)
+				}
+				if _, err := os.Lstat(at); err != nil {
+					t.Skip("this system does not see a link that leads nowhere")
 				}
 			}
 			if got := ConfigFile(); (got != "") != x.there {

@@ -31,7 +31,16 @@ func ProtectOptions(skip []string, dangerouslyForce bool) (protect.Options, erro
 	if err != nil {
 		return protect.Options{}, err
 	}
-	return protect.Options{Binary: stable(self, dir.Path()), Records: filepath.Join(dir.Path(), "protect"), Skip: skip, DangerouslyForce: dangerouslyForce,
+	binary := stable(self, dir.Path())
+	beside := binary
+	if binary == copyOf(dir.Path()) { // KeepCopy makes both
+		beside = self
+	}
+	client := ""
+	if _, err := os.Stat(clientBeside(beside)); err == nil {
+		client = clientBeside(binary)
+	}
+	return protect.Options{Binary: binary, Client: client, Records: filepath.Join(dir.Path(), "protect"), Skip: skip, DangerouslyForce: dangerouslyForce,
 		Ask: loggedIn(login.OpenStore(dir)), Login: "pellucid login NAME"}, nil
 }
 
@@ -91,27 +100,39 @@ func inCache(path string) bool {
 	return false
 }
 
-// KeepCopy copies this program into the state directory where clients are to start it from
+// clientBeside is the path of pellucid-hook in the folder of the program.
+func clientBeside(program string) string {
+	return strings.TrimSuffix(program, ".exe") + "-hook" + filepath.Ext(program)
+}
+
+// KeepCopy copies this program, and pellucid-hook, into the state directory where clients are to start it from
 // there. A copy of another version is replaced: clients start the new one next time.
 func KeepCopy(o protect.Options) error {
 	self, err := os.Executable()
 	if err != nil || o.Binary != copyOf(filepath.Dir(o.Records)) || o.Binary == self {
 		return err
 	}
-	f, err := os.Open(self)
+	if err := keepCopy(self, o.Binary); err != nil || o.Client == "" {
+		return err
+	}
+	return keepCopy(clientBeside(self), o.Client)
+}
+
+func keepCopy(from, to string) error {
+	f, err := os.Open(from)
 	if err != nil {
 		return fmt.Errorf("protect: copy this program: %w", err)
 	}
 	defer f.Close()
 	b, err := io.ReadAll(f)
-	if old, errOld := os.ReadFile(o.Binary); err == nil && errOld == nil && bytes.Equal(old, b) {
+	if old, errOld := os.ReadFile(to); err == nil && errOld == nil && bytes.Equal(old, b) {
 		return nil // a client may be running it
 	}
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(o.Binary), 0o700)
+		err = os.MkdirAll(filepath.Dir(to), 0o700)
 	}
 	if err == nil {
-		err = state.Replace(o.Binary, b, func(tmp *os.File) error { return errors.Join(tmp.Chmod(0o700), tmp.Sync()) })
+		err = state.Replace(to, b, func(tmp *os.File) error { return errors.Join(tmp.Chmod(0o700), tmp.Sync(), state.Vacate(to)) })
 	}
 	if err != nil {
 		return fmt.Errorf("protect: copy this program, which lies in a cache that is emptied: %w", err)

@@ -4,7 +4,9 @@ package install
 
 import (
 	"errors"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -88,11 +90,66 @@ func TestKeepCopy(t *testing.T) {
 	}
 }
 
+// TestKeepCopyRunning: a copy that a client runs is replaced, and goes on. What is left of it goes with the next one.
+func TestKeepCopyRunning(t *testing.T) {
+	const runs = "PELLUCID_TEST_RUNS"
+	if os.Getenv(runs) != "" {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "state")
+	o := protect.Options{Binary: copyOf(dir), Records: filepath.Join(dir, "protect")}
+	older := append(program, "of another version"...)
+	replaceOlder := func(run bool) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(o.Binary), 0o700), os.WriteFile(o.Binary, older, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		if run {
+			client := exec.Command(o.Binary, "-test.run=^"+t.Name()+"$")
+			client.Env = append(os.Environ(), runs+"=1")
+			stdin, err := client.StdinPipe()
+			if err == nil {
+				err = client.Start()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := errors.Join(stdin.Close(), client.Wait()); err != nil {
+					t.Errorf("the client's program: %v", err)
+				}
+			}()
+		}
+		if err := KeepCopy(o); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(o.Binary); err != nil || info.Size() != int64(len(program)) {
+			t.Errorf("%v, %v", info, err)
+		}
+	}
+	replaceOlder(true)
+	replaceOlder(false)
+	if entries, err := os.ReadDir(filepath.Dir(o.Binary)); err != nil || len(entries) != 1 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
 // TestProtectLoggedIn: a remote server is put behind Pellucid once the operator has logged in to
 // it, and not while the login is over, or is that of a principal.
 func TestProtectLoggedIn(t *testing.T) {
 	t.Setenv("PELLUCID_STATE", filepath.Join(t.TempDir(), "state"))
-	t.Setenv("HOME", t.TempDir())
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
 	path := filepath.Join(t.TempDir(), "mcp.json")
 	const file = `{"mcpServers": {"my docs": {"url": "https://docs.example/mcp"}}}`
 	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {

@@ -42,11 +42,13 @@ func TestDatabaseFlag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	srv := filepath.Join(filepath.VolumeName(here)+string(filepath.Separator), "srv")
+	x, spaced := filepath.Join(srv, "x.db"), filepath.Join(srv, "x y.db")
 	for _, x := range []struct {
 		db          Database
 		known, want string
 	}{
-		{"", "", ""}, {"", "/srv/x.db", ""}, {"/srv/x.db", "/srv/x.db", ""}, {"/srv/x.db", "", " --db /srv/x.db"}, {"/srv/x y.db", "/srv/x.db", ` --db "/srv/x y.db"`},
+		{"", "", ""}, {"", x, ""}, {Database(x), x, ""}, {Database(x), "", " --db " + terminal.ShellWord(x)}, {Database(spaced), x, " --db " + terminal.ShellWord(spaced)},
 		{"x.db", "", " --db " + terminal.ShellWord(filepath.Join(here, "x.db"))}, {"postgres://u:secret@h/d", "", " --db URL"}, {"postgres://u:secret@h/d", "postgres://u:secret@h/d", ""},
 	} {
 		if got := x.db.Flag(x.known); got != x.want {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/platform/privacy"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/storage"
 	"github.com/pellucid-mcp/pellucid/text/finding"
@@ -47,7 +48,7 @@ func CheckStore(where string) error {
 // MakePrivate makes the file that a store is to be, for its owner alone: it holds
 // what has not been retracted yet. SQLite gives its other files the same mode.
 func MakePrivate(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := privacy.OpenFile(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return exit.With(exit.Unreachable, fmt.Errorf("store: create %s: %w", finding.Quote(path), terminal.WithoutPath(err)))
 	}

@@ -30,7 +30,7 @@ import (
 const KeyVar = "PELLUCID_INSTALL_KEY"
 
 const (
-	currentKey = "install.key"
+	CurrentKey = "install.key"
 	otherKeys  = "install-" // and the id of the key, and .key
 )
 
@@ -77,7 +77,7 @@ func givenKeys(*state.Dir) (keys []keyring.Key, err error) {
 }
 
 func fileKeys(dir *state.Dir) ([]keyring.Key, error) {
-	secret, err := dir.Key(currentKey)
+	secret, err := dir.Key(CurrentKey)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +204,7 @@ func RotateKey(ctx context.Context, dir *state.Dir) (before, now keyring.Key, er
 	}
 	err = dir.Write(keyFile(before), before.Secret())
 	if err == nil {
-		err = dir.Write(currentKey, now.Secret())
+		err = dir.Write(CurrentKey, now.Secret())
 	}
 	if err == nil {
 		err = dir.Remove(keyFile(now))

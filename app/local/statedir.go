@@ -77,7 +77,7 @@ func FenceOf(ring *keyring.Ring) frame.Key {
 	for _, k := range ring.Keys() {
 		f, err := frame.NewKey(k.Secret())
 		if err != nil {
-			panic("install: " + err.Error()) // the sizes are the same
+			panic("local: " + err.Error()) // the sizes are the same
 		}
 		all = append(all, f)
 	}

@@ -40,6 +40,8 @@ type Limits struct {
 	Total int // code points of all of them; 0: no limit
 	// Raw: the classifier wants text as it was received, not the normalised view.
 	Raw bool
+	// Apart: the classifier gets each text of a result as a text of its own.
+	Apart bool
 }
 
 // A Score is what a Classifier says of a text.
@@ -95,8 +97,9 @@ var (
 
 // A Segment is a text of a result.
 type Segment struct {
-	View string // normalised: what is judged, and what a model will read
-	Raw  string // as received, for those that want it; "" stands for View
+	View  string   // normalised: what is judged, and what a model will read
+	Raw   string   // as received, for those that want it; "" stands for View
+	Parts []string // of View, by the blocks of the result, where it holds several
 }
 
 // An Assessment is what a Member has made of a result.

@@ -159,21 +159,32 @@ func (m *Member) cut(segments []Segment, v *Assessment) (list []*chunk) {
 		if l.Total > 0 && (most == 0 || most > l.Total) {
 			most = l.Total
 		}
-		for _, piece := range chunks(text, most) {
-			c := &chunk{segment: i, text: piece, same: first[piece]}
-			list = append(list, c)
-			if c.same != nil {
-				continue
-			}
-			first[piece], c.chars = c, utf8.RuneCountInString(piece)
-			if m.o.Cache != nil {
-				if c.score, c.known = m.o.Cache.Get(m.key(piece)); c.known {
-					v.Cached++
+		parts := []string{text}
+		if l.Apart && len(s.Parts) > 0 {
+			parts = s.Parts
+		}
+		for _, part := range parts {
+			for _, piece := range chunks(part, most) {
+				c := &chunk{segment: i, text: piece, same: first[piece]}
+				if list = append(list, c); c.same == nil {
+					first[piece] = c
+					m.recall(c, v)
 				}
 			}
 		}
 	}
 	return list
+}
+
+// recall measures a chunk, and answers one that is remembered.
+func (m *Member) recall(c *chunk, v *Assessment) {
+	c.chars = utf8.RuneCountInString(c.text)
+	if m.o.Cache == nil {
+		return
+	}
+	if c.score, c.known = m.o.Cache.Get(m.key(c.text)); c.known {
+		v.Cached++
+	}
 }
 
 // ask puts what is not known to the classifier.

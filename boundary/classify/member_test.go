@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -122,6 +123,16 @@ func TestRaw(t *testing.T) {
 		if len(k.seen) != 2 || !strings.Contains(strings.Join(k.seen, " "), want) || !strings.Contains(strings.Join(k.seen, " "), "same") {
 			t.Errorf("raw %v: asked about %q", raw, k.seen)
 		}
+	}
+}
+
+// TestApart: a classifier that asks for it gets each part of a segment, and its worst counts.
+func TestApart(t *testing.T) {
+	k := &keyword{limits: Limits{Apart: true, Texts: 5}}
+	v := member(t, k, nil).Judge(t.Context(), []Segment{{View: "one\nan evil one\n", Parts: []string{"one", "an evil one"}}, {View: "whole"}})
+	slices.Sort(k.seen)
+	if want := []string{"an evil one", "one", "whole"}; !v.Flagged() || !slices.Equal(k.seen, want) {
+		t.Errorf("asked about %q: %+v", k.seen, v)
 	}
 }
 

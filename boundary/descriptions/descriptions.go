@@ -8,6 +8,7 @@ package descriptions
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,15 +20,9 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/scrub"
 )
 
-// The scores from which a text is flagged: the description of an item or the instructions of
-// a server, and the shorter texts inside an item, such as its title, the descriptions of its
-// parameters and their examples. They are not the limit for results of tools, since the scores of honest
-// descriptions are lower than those of honest results. `make description-figures` measures
-// them: at most 2 honest items in 1,000 are flagged.
-const (
-	limit       = 0.80
-	limitInside = 0.82
-)
+// limit is the score from which a text is flagged whatever its words are. It is that high because honest
+// descriptions that a model has not seen reach 0.97; below it the score only adds to what the rules find.
+const limit = 0.98
 
 // A Told is a text that the classifier takes for an order to a model, or for the description
 // of an attack.
@@ -161,7 +156,10 @@ func (j *Judge) one(ctx context.Context, it *surface.Item) Findings {
 	v.Of = j.member.Judge(ctx, segments)
 	for i := range v.Of.Segments {
 		s := &v.Of.Segments[i]
-		s.Flagged = s.Flagged && (prose[i].Own || s.P >= limitInside)
+		w, ok := prose[i].Lint(evidence(s.P, prose[i].Own))
+		if ok && len(v.Wording) < surface.MaxWarnings && !slices.ContainsFunc(v.Wording, func(x surface.Warning) bool { return x.Place == w.Place }) {
+			v.Wording = append(v.Wording, w)
+		}
 		if s.Flagged && len(v.Told) < maxTold {
 			v.Told = append(v.Told, Told{prose[i].Place(), s.P, excerpt(segments[i].View)})
 		}
@@ -170,6 +168,15 @@ func (j *Judge) one(ctx context.Context, it *surface.Item) Findings {
 		v.Of.Action = policy.Allow
 	}
 	return v
+}
+
+// evidence is what the classifier's score adds to the score of a text's words. Honest texts inside an
+// item, such as the descriptions of parameters, have higher scores than those of the item itself.
+func evidence(p float64, own bool) int {
+	if !own {
+		p -= 0.2
+	}
+	return max(0, int((p-0.15)*10))
 }
 
 // excerpt is the part of a text that the model of the program scores highest, for a person.

@@ -71,7 +71,7 @@ func ways(tb testing.TB) []func() way {
 	}
 	return []func() way{
 		func() way {
-			j, err := stateDir(tb).Journal("decisions.jsonl", state.JournalOptions{})
+			j, err := stateDir(tb).Journal("decisions.jsonl", nil)
 			if err != nil {
 				tb.Fatal(err)
 			}

@@ -86,19 +86,20 @@ func (u *upstream) start(ctx context.Context, c Client, ended func(error)) {
 	}
 	switch err := u.verify(ctx); {
 	case err == nil:
-		u.relay(ctx, term, c, done)
+		u.relay(ctx, term, c, u.connection(ctx, c.Principal), done)
 	case u.ctx.Err() != nil:
 		c.Conn.Close()
 		done(ErrNoServer)
+	case isRefusal(err):
+		u.relay(ctx, term, c, newRefuser(ctx, err), func(error) { done(nil) })
 	default:
 		turnAway(ctx, c.Conn, err, func() { done(nil) })
 	}
 }
 
-// relay begins a session of the gateway. It ends early with term, so that the client is told
+// relay begins a session of the gateway with the server behind up. It ends early with term, so that the client is told
 // that the server is gone.
-func (u *upstream) relay(ctx, term context.Context, c Client, done func(error)) {
-	up := u.connection(ctx, c.Principal)
+func (u *upstream) relay(ctx, term context.Context, c Client, up wire.Conn, done func(error)) {
 	if t := u.opt.Translate; t != nil {
 		up = t(u.Name, up, c.Era)
 	}

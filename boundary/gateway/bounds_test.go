@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -209,37 +210,45 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestLongPlaces: a long message waits for a place, and gives it back; a short one goes on without.
-func TestLongPlaces(t *testing.T) {
+// TestTurns: a long message waits for its turn, and ends it; a short one goes on without.
+func TestTurns(t *testing.T) {
 	in := bareInspector(t, frame.KindFence)
-	in.cfg.Sink, in.cfg.patience = NewLines(discard{}), 10*time.Millisecond
+	budget := intake.NewBudget(64 << 20)
+	in.cfg.Memory, in.cfg.Sink, in.cfg.patience = budget, NewLines(discard{}), 10*time.Millisecond
 	text := func(size int, ctx context.Context) string {
 		m, err := wire.Decode([]byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"`+strings.Repeat("a", size)+`"}]}}`), testLimits)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return string(in.pass(passage{msg: m, method: "tools/call", id: wire.IntID(1), tool: "t", ctx: ctx}).Append(nil))
+		out := in.pass(passage{msg: m, method: "tools/call", id: wire.IntID(1), tool: "t", ctx: ctx})
+		defer out.Release()
+		return string(out.Append(nil))
 	}
-	all := longPlaces.Room("")
-	defer all.Leave()
-	if err := all.Add(t.Context(), int64(max(1, runtime.GOMAXPROCS(0)/2))); err != nil {
-		t.Fatal(err)
+	leave := func() {}
+	for i := range max(1, runtime.GOMAXPROCS(0)/2) { // all of them
+		room, before := budget.Room(strconv.Itoa(i)), leave
+		if err := room.WaitTurn(t.Context(), time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		leave = func() { room.Leave(); before() }
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
 	for _, ctx := range []context.Context{t.Context(), ended} {
-		if got := text(worthPlace, ctx); !strings.Contains(got, "too much was under way") {
-			t.Errorf("without a place: %.200s", got)
+		if got := text(intake.WorthTurn, ctx); !strings.Contains(got, "too much was under way") {
+			t.Errorf("without a turn: %.200s", got)
 		}
 	}
-	if got := text(worthPlace-1000, t.Context()); !strings.Contains(got, strings.Repeat("a", 99)) {
+	if got := text(intake.WorthTurn-1000, t.Context()); !strings.Contains(got, strings.Repeat("a", 99)) {
 		t.Errorf("a short message: %.200s", got)
 	}
-	all.Leave()
-	if got := text(worthPlace, t.Context()); !strings.Contains(got, strings.Repeat("a", 99)) {
-		t.Errorf("with a place: %.200s", got)
+	leave()
+	for range 2 {
+		if got := text(intake.WorthTurn, t.Context()); !strings.Contains(got, strings.Repeat("a", 99)) {
+			t.Errorf("with a turn: %.200s", got)
+		}
 	}
-	if n := longPlaces.Used(); n != 0 {
-		t.Errorf("%d places are not given back", n)
+	if n := budget.Used(); n != 0 {
+		t.Errorf("%d bytes are not given back", n)
 	}
 }

@@ -105,14 +105,14 @@ type inspection struct {
 
 	marked bool // it gets provenance, and a record in any case
 
-	admitted  strictjson.Doc     // what is left of what a server says of itself
-	mended    strictjson.Doc     // what is left once its form is right
-	again     strictjson.Doc     // what is about to be delivered
-	counts    []policy.Count     // for a policy
-	suspect   suspect            // the classifier that withholds the message
-	item      ID                 // of the queue that holds it
-	longPlace *intake.Room       // one of longPlaces, for a long message
-	digest    func() hold.Digest // of the result as it was received; nil: it was not asked for
+	admitted strictjson.Doc     // what is left of what a server says of itself
+	mended   strictjson.Doc     // what is left once its form is right
+	again    strictjson.Doc     // what is about to be delivered
+	counts   []policy.Count     // for a policy
+	suspect  suspect            // the classifier that withholds the message
+	item     ID                 // of the queue that holds it
+	room     *intake.Room       // of the message, unless it is short
+	digest   func() hold.Digest // of the result as it was received; nil: it was not asked for
 
 	unreleasable bool // the result is withheld for what no reviewer can release
 	leftContent  bool // structuredContent was left out of an error that a tool reports
@@ -130,7 +130,9 @@ func (in *inspector) pass(p passage) *wire.Message {
 	i := h.Value()
 	i.inspector, i.p = in, p
 	i.w.key, i.w.keep, i.w.strict, i.w.scrubs, i.w.lookup, i.w.passages = in.cfg.Key, in.keep, in.strict, &in.scrub, in.lookup, in.cfg.passages
-	return i.decide()
+	out := i.decide()
+	i.passRoom(out)
+	return out
 }
 
 // forget forgets the message and whose it was.
@@ -139,7 +141,7 @@ func (in *inspection) forget() {
 	w.reset()
 	w.key, w.keep, w.strict, w.text, w.scrubs, w.llm, w.lookup, w.passages, w.res.Clean = frame.Key{}, nil, nil, nil, nil, nil, nil, nil, scrub.Clean{}
 	w.strictly = false
-	in.inspector, in.p, in.row, in.rule, in.d, in.suspect, in.digest, in.marked, in.item, in.longPlace, in.leftContent, in.unreleasable = nil, passage{}, nil, Rule{}, Decision{}, suspect{}, nil, false, ID{}, nil, false, false
+	in.inspector, in.p, in.row, in.rule, in.d, in.suspect, in.digest, in.marked, in.item, in.room, in.leftContent, in.unreleasable = nil, passage{}, nil, Rule{}, Decision{}, suspect{}, nil, false, ID{}, nil, false, false
 }
 
 // decide returns what to deliver in the place of the message, and records why.
@@ -158,15 +160,12 @@ func (in *inspection) decide() *wire.Message {
 		in.cfg.Log.Error("a message of the server could not be inspected: it is withheld", "error", err)
 		return in.instead(nil)
 	}
-	give, fits := in.reserveRoom(in.p.msg.Room(), len(came.Raw()))
-	defer give()
-	defer in.longPlace.Leave()
-	if !fits {
+	if !in.reserveRoom(in.p.msg.Room(), len(came.Raw())) {
 		return in.withhold(finding.NoRoom)
 	}
 	marked, late := in.marked, in.mayRecordLate(len(came.Raw()))
 	var received *earlyDigest
-	if marked && (!late || in.p.judged != nil) {
+	if marked && in.w.helped && (!late || in.p.judged != nil) {
 		received = early(reuse.String(came.Raw()))
 		defer received.end() // before the bytes serve another message
 	}
@@ -174,6 +173,7 @@ func (in *inspection) decide() *wire.Message {
 	if code != ok {
 		return in.withhold(code)
 	}
+	in.retakeTurn(len(came.Raw()))
 	in.p.schema = in.promised()
 	signals := in.signals(root)
 	if marked || in.w.edited {
@@ -208,6 +208,7 @@ func (in *inspection) decide() *wire.Message {
 		return out
 	}
 	in.d.Received, in.d.Delivered = received.of(reuse.String(came.Raw())), digestOf(body)
+	in.room.EndTurn()
 	if err := in.conclude(); err != nil && in.mustRecord() {
 		out.Release()
 		return in.unrecorded()
@@ -241,7 +242,7 @@ func (in *inspection) examine(came strictjson.Value) (strictjson.Value, finding.
 	if code == ok && in.p.released == "" {
 		code = in.holds()
 	}
-	in.longPlace.Leave() // stores and classifiers may take their time
+	in.room.EndTurn() // stores and classifiers may take their time
 	if code == ok {
 		code = in.blocked()
 	}

@@ -3,6 +3,9 @@
 package gateway
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/pellucid-mcp/pellucid/mcp/wire"
 	"github.com/pellucid-mcp/pellucid/platform/reuse"
 	"github.com/pellucid-mcp/pellucid/record/hold"
@@ -23,12 +26,8 @@ func (in *inspection) finish(root strictjson.Value, signals []signal) {
 	if in.p.token != "" {
 		e.Replace(root.Get("progressToken"), []byte(in.p.token))
 	}
-	switch {
-	case !in.row.Instructions:
-	case in.cfg.Frame == frame.KindFence:
-		in.amend(root, "instructions", frame.Instructions)
-	case in.cfg.Frame == frame.KindLLM:
-		in.amend(root, "instructions", in.cfg.LLM.Envelope.Instructions())
+	if s := in.cfg.instructions(); in.row.Instructions && s != "" {
+		in.amend(root, "instructions", s)
 	}
 	result := in.p.toolResult(root)
 	if !result.Exists() {
@@ -47,6 +46,33 @@ func (in *inspection) finish(root strictjson.Value, signals []signal) {
 		return
 	}
 	e.Append(root, "_meta", appendSignals(nil, signals))
+}
+
+// instructions are the sentences that a server's instructions gain: how the text of its tools arrives.
+func (c *Config) instructions() string {
+	frames := []Rule{c.own()}
+	if c.Rules != nil {
+		for _, r := range c.Rules() {
+			frames = append(frames, c.complete(r))
+		}
+	}
+	fenced, some := false, []string(nil)
+	for _, r := range frames {
+		fenced = fenced || r.Frame == frame.KindFence
+		if r.Frame != frame.KindLLM {
+			continue
+		}
+		if s := r.LLM.Envelope.InstructionsOfSome(); !slices.Contains(some, s) {
+			some = append(some, s)
+		}
+	}
+	switch llm := func(r Rule) bool { return r.Frame == frame.KindLLM }; {
+	case len(some) == 1 && llm(frames[0]) && !slices.ContainsFunc(frames, func(r Rule) bool { return !llm(r) && !r.Denied }):
+		return frames[0].LLM.Envelope.Instructions()
+	case fenced:
+		some = append([]string{frame.Instructions}, some...)
+	}
+	return strings.Join(some, "\n\n")
 }
 
 // amend adds a sentence of ours to a definition, clean by now, of an object.

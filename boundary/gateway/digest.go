@@ -94,10 +94,10 @@ func (l *lateRecord) wait() {
 }
 
 // mayRecordLate reports whether the record of a message of so many bytes can be made beside
-// its delivery: the message is long, is delivered without its record too, and no verdict of
+// its delivery: the message is long, no other one waits, it is delivered without its record too, and no verdict of
 // a classifier refers to the record.
 func (in *inspection) mayRecordLate(size int) bool {
-	return in.late != nil && isWorthHelp(size) && !in.mustRecord() && (in.p.judged == nil || len(in.p.judged.assessments) == 0)
+	return in.late != nil && in.w.helped && isWorthHelp(size) && !in.mustRecord() && (in.p.judged == nil || len(in.p.judged.assessments) == 0)
 }
 
 // recordLate records that out, made of what came, is delivered. The two digests of the

@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"hash"
-	"runtime"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/mcp/mcpmsg"
@@ -37,21 +36,16 @@ const (
 )
 
 const (
-	costFactor = 8        // what a byte of a message costs at most
-	worthRoom  = 64 << 10 // bytes from which on a message has to find room: shorter ones cost little
-	roomWait   = 10 * time.Second
-	worthPlace = 1 << 20 // bytes from which on a message takes one of longPlaces
+	costFactor = 8           // what a byte of a message costs at most
+	worthRoom  = 64 << 10    // bytes from which on a message has to find room: shorter ones cost little
+	roomWait   = time.Minute // clients wait as long
 )
 
-// longPlaces bounds the long messages that the process inspects at a time: half of the processors stay for the
-// short ones.
-var longPlaces = intake.NewBudget(max(1, int64(runtime.GOMAXPROCS(0))/2))
-
-// reserveRoom waits for room for a message of size bytes, which the caller gives back. came is the room that the
+// reserveRoom waits for room for a message of size bytes, and for the turn of a long one. came is the room that the
 // message already has, if any.
-func (in *inspection) reserveRoom(came *intake.Room, size int) (give func(), ok bool) {
+func (in *inspection) reserveRoom(came *intake.Room, size int) (ok bool) {
 	if size < worthRoom {
-		return func() {}, true
+		return true
 	}
 	cost := int64(size) * costFactor
 	if came == nil {
@@ -61,12 +55,38 @@ func (in *inspection) reserveRoom(came *intake.Room, size int) (give func(), ok 
 	}
 	ctx, done := context.WithTimeout(in.p.context(), cmp.Or(in.cfg.patience, roomWait))
 	defer done()
-	err := came.Add(ctx, cost)
-	if err == nil && size >= worthPlace {
-		in.longPlace = longPlaces.Room(in.cfg.Principal)
-		err = in.longPlace.Add(ctx, 1)
+	wait := came.Add
+	if size >= intake.WorthTurn {
+		wait = came.Work
 	}
-	return came.Leave, err == nil
+	in.room = came
+	ok = wait(ctx, cost) == nil
+	in.w.helped = !came.HasRivals()
+	return ok
+}
+
+// retakeTurn waits for a turn to make what is delivered of a message of size bytes.
+func (in *inspection) retakeTurn(size int) {
+	if size < intake.WorthTurn {
+		return
+	}
+	ctx, done := context.WithTimeout(in.p.context(), cmp.Or(in.cfg.patience, roomWait))
+	defer done()
+	_ = in.room.Work(ctx, 0) // an error means that the client has gone, or the process is overloaded: the work is small
+}
+
+// passRoom gives the room of the message to what is delivered, if that needs any.
+func (in *inspection) passRoom(out *wire.Message) {
+	if in.room == nil {
+		return
+	}
+	in.p.msg.WithRoom(nil)
+	if out == nil || out.Len() < worthRoom {
+		in.room.Leave()
+		return
+	}
+	in.room.Shrink(int64(out.Len()))
+	out.WithRoom(in.room)
 }
 
 // growth is what a message has cost so far.

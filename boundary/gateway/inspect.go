@@ -128,6 +128,16 @@ func (i *Inspector) Restore(tool string, raw []byte) (restored []byte, tokens in
 	return restored, w.out.tokens, nil
 }
 
+// RecordUninspected records that a result was delivered as it was, since it could not be inspected in time or at all.
+func (i *Inspector) RecordUninspected() {
+	h := i.pool.Get()
+	defer h.Release()
+	if s := h.Value(); i.prepare(s) == nil {
+		s.in.cfg.Name = i.cfg.Name
+		s.in.recordDecision(Decision{Method: mcpmsg.CallTool, Kind: "result", Tool: unknownTool, Verdict: Passed, NotInspected: []policy.Count{{Code: finding.NoRoom, N: 1}}})
+	}
+}
+
 // refuse is the result that takes the place of one that cannot be looked at.
 func (s *solo) refuse(tool string, code finding.Code) ([]byte, error) {
 	id := s.in.refuse("result", Withheld, code)

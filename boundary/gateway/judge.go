@@ -78,6 +78,9 @@ func (r *relay) deliver(ctx context.Context, k *call, p passage) error {
 	// Closed before the client can know, who may use the id again; and only
 	// after the walk, since a subscription's last message names its id.
 	if r.calls.close(k.n) == nil || k.cancelled {
+		if out != nil {
+			out.Room().Leave()
+		}
 		return nil // the client has been told that it took too long, or waits no more
 	}
 	unreachable := r.unreachable(m)

@@ -19,8 +19,8 @@ import (
 type LLM struct {
 	Envelope *frame.LLM
 	Source   string // label of the provider's service
-	// Model is the label of the model. With "" or [frame.Other] it is the one that the
-	// server's answer names, if that is a label.
+	// Model is the label of the model. Without it, or with [frame.Other], it is the one that the
+	// server's answer names, if that is a label, and else left out.
 	Model string
 	// Search: the answers are what a search found, which no model has written.
 	Search bool
@@ -52,7 +52,7 @@ func (l *LLM) model(result strictjson.Value) string {
 			return strings.Clone(s)
 		}
 	}
-	return frame.Other
+	return ""
 }
 
 func (l *LLM) origin(o frame.Origin) frame.LLMOrigin {
@@ -97,9 +97,8 @@ func (in *inspection) promised() *validate.Schema {
 	return in.cfg.Schemas.Compile(e.Apply(nil, in.again.Root()))
 }
 
-// describe makes structuredContent say that and of whom it is a language model's
-// answer. What it cannot say there, because the server has said something itself or
-// the schema forbids it, is returned as the member for _meta; nil: there is nothing.
+// describe adds to structuredContent whose answer it is. What it cannot say there, because the server
+// has said something itself or the schema forbids it, is returned as the member for _meta.
 func (in *inspection) describe(root strictjson.Value) []byte {
 	w := &in.w
 	answer := strings.Join(w.answer, "\n")

@@ -308,7 +308,11 @@ func (r *relay) abandonCalls(why error) {
 	for _, k := range r.calls.all() {
 		r.lost()
 		out := errGone.to(k, nil)
-		if told := wire.AnswerTo(k.id, why); told != nil {
+		told := wire.AnswerTo(k.id, why)
+		if told != nil && !told.Local {
+			told = r.in.pass(passage{msg: told, method: k.method, id: k.shown, revision: r.revisionOf(k)})
+		}
+		if told != nil {
 			out = k.addressed(told)
 		}
 		if r.front.Write(ctx, out) != nil {

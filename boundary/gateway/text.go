@@ -46,7 +46,7 @@ func (w *walker) clean(v strictjson.Value, with *scrub.Scrubber) {
 	w.inspected++
 	text := w.plainText(v)
 	w.stopDigest()
-	if w.digests {
+	if w.digests && w.helped {
 		w.ahead = early(text)
 	}
 	w.scrubCounted(text, with)

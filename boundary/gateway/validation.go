@@ -31,7 +31,7 @@ func (in *inspection) validateReceived(root strictjson.Value) (strictjson.Value,
 	switch {
 	case code == ok, in.d.Validation.Reason == twoResults, !reportsError(in.p.toolResult(root)):
 		return root, code
-	case in.rule.StructuredText: // which no schema was promised for
+	case in.rule.StructuredText && !in.rule.Strict: // which no schema was promised for
 		in.w.addFinding(code, 1, nil)
 		return root, ok
 	}

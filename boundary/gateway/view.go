@@ -74,6 +74,7 @@ type viewBuilder struct {
 	view     strings.Builder // of the segment that is being made
 	raw      strings.Builder
 	begun    bool            // it holds more than what it repeats
+	ends     []int           // of the blocks in view
 	long     map[string]bool // texts of segmentLen and more that were added
 	out      []classify.Segment
 }
@@ -103,6 +104,16 @@ func (b *viewBuilder) object(v strictjson.Value, known map[string]bool) {
 			inside = nil
 		}
 		b.value(value, inside)
+		if key == "content" || key == "contents" || key == "structuredContent" || key == "_meta" {
+			b.endBlock()
+		}
+	}
+}
+
+// endBlock notes where a block of the result ends in the segment.
+func (b *viewBuilder) endBlock() {
+	if n := b.view.Len(); n > 0 && (len(b.ends) == 0 || b.ends[len(b.ends)-1] < n) {
+		b.ends = append(b.ends, n)
 	}
 }
 
@@ -113,6 +124,9 @@ func (b *viewBuilder) value(v strictjson.Value, known map[string]bool) {
 	case '[':
 		for e := range v.Elements() {
 			b.value(e, known)
+			if known["blob"] {
+				b.endBlock()
+			}
 		}
 	case '{':
 		b.object(v, known)
@@ -177,7 +191,12 @@ func (b *viewBuilder) next() {
 
 func (b *viewBuilder) flush() {
 	if b.begun {
-		b.out = append(b.out, classify.Segment{View: b.view.String(), Raw: b.raw.String()})
+		b.endBlock()
+		s := classify.Segment{View: b.view.String(), Raw: b.raw.String()}
+		for i, from := 0, 0; len(b.ends) > 1 && i < len(b.ends); i++ {
+			s.Parts, from = append(s.Parts, strings.TrimSuffix(s.View[from:b.ends[i]], "\n")), b.ends[i]
+		}
+		b.out = append(b.out, s)
 	}
-	b.view, b.raw, b.begun = strings.Builder{}, strings.Builder{}, false
+	b.view, b.raw, b.begun, b.ends = strings.Builder{}, strings.Builder{}, false, nil
 }

@@ -4,6 +4,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +73,18 @@ func TestView(t *testing.T) {
 				t.Errorf("%d segments: %q", len(v.segments), all)
 			}
 		})
+	}
+}
+
+// TestViewParts: a classifier that judges each text by itself gets each block of a result, and what else it holds.
+func TestViewParts(t *testing.T) {
+	t.Parallel()
+	v := viewOf(doc(t, `{"content":[{"type":"text","text":"one"},{"type":"resource","resource":{"uri":"file:///a","text":"two"}},{"type":"text","text":"three"}],"structuredContent":{"key":"four"}}`), normalised(t), false, "")
+	if got := fmt.Sprintf("%q", v.segments[0].Parts); len(v.segments) != 1 || got != `["one" "file:///a\ntwo" "three" "key\nfour"]` {
+		t.Errorf("%d segments: %s", len(v.segments), got)
+	}
+	if v := viewOf(doc(t, `{"content":[{"type":"text","text":"one"}]}`), normalised(t), false, ""); v.segments[0].Parts != nil {
+		t.Errorf("one block has the parts %q", v.segments[0].Parts)
 	}
 }
 

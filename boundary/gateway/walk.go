@@ -39,6 +39,7 @@ type walker struct {
 	passages *mcpmsg.Passages // of capabilities and extensions
 
 	ahead    *earlyDigest // of the text that is cleaned
+	helped   bool         // other goroutines compute digests: no other long message waits
 	evidence ID
 	digests  bool // of delivered texts are wanted
 

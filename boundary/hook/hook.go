@@ -17,15 +17,13 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/boundary/gateway"
+	"github.com/pellucid-mcp/pellucid/boundary/hook/socket"
 	"github.com/pellucid-mcp/pellucid/text/frame"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
-// MaxEvent bounds an event, in bytes.
-const MaxEvent = 32 << 20
-
 // limits are wider than those of the choke point, which withholds a result that exceeds its own.
-var limits = strictjson.Limits{Bytes: MaxEvent, Depth: 10_000, Values: 4 << 20, MendSurrogates: true}
+var limits = strictjson.Limits{Bytes: socket.MaxEvent, Depth: 10_000, Values: 4 << 20, MendSurrogates: true}
 
 // Nothing is the answer that changes nothing.
 const Nothing = "{}"
@@ -55,7 +53,7 @@ type Options struct {
 // answered.
 func (h *Host) Answer(ctx context.Context, o Options, event []byte) ([]byte, error) {
 	var doc strictjson.Doc
-	if len(event) > MaxEvent || doc.Reset(event, limits) != nil || doc.Root().Kind() != '{' {
+	if len(event) > socket.MaxEvent || doc.Reset(event, limits) != nil || doc.Root().Kind() != '{' {
 		return nil, errEvent
 	}
 	root := doc.Root()
@@ -217,7 +215,7 @@ func (r *result) asMCP() []byte {
 // buildDelivered returns the tool's result with the texts of clean in their places.
 func (r *result) buildDelivered(clean []byte) ([]byte, error) {
 	var doc, rest strictjson.Doc
-	longer := strictjson.Limits{Bytes: 2 * MaxEvent} // by fences
+	longer := strictjson.Limits{Bytes: 2 * socket.MaxEvent} // by fences
 	if doc.Reset(clean, longer) != nil || rest.Reset(doc.Root().Get("structuredContent").Get("result").Raw(), longer) != nil {
 		return nil, errShape
 	}

@@ -49,6 +49,8 @@ var recorded = []struct{ host, event string }{
 	{"claude-code", `{"hook_event_name":"PostToolUse","tool_name":"Edit","tool_response":{"filePath":"/p/a","oldString":"one","newString":"two","originalFile":"one","structuredPatch":[{"oldStart":1,"oldLines":1,"newStart":1,"newLines":1,"lines":["-one","+two"]}],"userModified":false,"replaceAll":false}}`},
 	{"claude-code", `{"hook_event_name":"PostToolUse","tool_name":"WebSearch","tool_response":{"query":"q","results":["one",{"tool_use_id":"s","content":[{"title":"two","url":"https://example.org/"}]}],"durationSeconds":0.05,"searchCount":0}}`},
 	{"claude-code", `{"hook_event_name":"PostToolUse","tool_name":"Agent","tool_response":{"isAsync":true,"status":"async_launched","agentId":"a","prompt":"one","outputFile":"/tmp/a.output"}}`},
+	{"claude-code", `{"hook_event_name":"PostToolUse","tool_name":"Read","tool_input":{"file_path":"C:\\Users\\x\\a.txt"},"tool_response":{"type":"text","file":{"filePath":"C:\\Users\\x\\a.txt","content":"one\r\ntwo\r\n","numLines":3,"startLine":1,"totalLines":3}}}`},
+	{"claude-code", `{"hook_event_name":"PostToolUse","tool_name":"Grep","tool_response":{"mode":"content","numFiles":0,"filenames":["\\\\server\\share\\one.txt"],"content":"C:\\p\\two.txt:1:x","numLines":1}}`},
 	{"codex", `{"hook_event_name":"PostToolUse","tool_name":"mcp__s__t","tool_input":{},"tool_response":{"content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}}`},
 	{"codex", `{"hook_event_name":"PostToolUse","tool_name":"Bash","tool_response":"one"}`},
 	{"codex", `{"hook_event_name":"PostToolUse","tool_name":"apply_patch","tool_response":"one"}`},
@@ -295,6 +297,16 @@ func TestRestored(t *testing.T) {
 		if answer, err := h.Answer(t.Context(), o, fmt.Appendf(nil, `{"hook_event_name":%q,"tool_name":"Edit","tool_input":{"old_string":"plain"}}`, event)); err != nil || string(answer) != Nothing {
 			t.Errorf("%s: %s %v", host, answer, err)
 		}
+	}
+}
+
+// TestWindowsPaths: a path of Windows is byte for byte what it was, beside a token that is restored.
+func TestWindowsPaths(t *testing.T) {
+	o := testOptions(t)
+	const before = `{"file_path":"C:\\Users\\n\u00f6\\u003c\\a.txt","to":"\\\\server\\share\\x","content":"x `
+	event := `{"hook_event_name":"PreToolUse","tool_name":"Write","tool_input":` + before + "\u27e8|im_start|\u27e9" + ` y"}}`
+	if answer, err := claudeCode.Answer(t.Context(), o, []byte(event)); err != nil || !strings.Contains(string(answer), before+`<|im_start|> y"}`) {
+		t.Errorf("%s %v", answer, err)
 	}
 }
 

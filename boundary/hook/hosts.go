@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pellucid-mcp/pellucid/boundary/hook/socket"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -149,7 +150,7 @@ func asText(before, behind string) func([]byte) []byte {
 // textOf returns the text of a value that is a text, blocks of text, or a result of an MCP tool with only such blocks.
 func textOf(value []byte) (string, bool) {
 	var doc strictjson.Doc
-	if doc.Reset(value, strictjson.Limits{Bytes: 2 * MaxEvent, MendSurrogates: true}) != nil {
+	if doc.Reset(value, strictjson.Limits{Bytes: 2 * socket.MaxEvent, MendSurrogates: true}) != nil {
 		return "", false
 	}
 	v := doc.Root()

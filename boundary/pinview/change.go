@@ -28,6 +28,7 @@ type Change struct {
 	MoreFields int                `json:"more_fields,omitzero"`
 	Hidden     []string           `json:"hidden,omitzero"`
 	Tolerate   []string           `json:"tolerate,omitzero"` // what of admission.tolerate would let the item change so
+	Opinion    string             `json:"opinion,omitzero"`  // of the model of the review, escaped
 }
 
 // Key is that of the item.
@@ -79,6 +80,9 @@ func (c *Change) Write(w io.Writer, p terminal.Palette) {
 	}
 	if c.MoreFields > 0 {
 		fmt.Fprintf(w, "    and %s more\n", terminal.Plural(c.MoreFields, "field"))
+	}
+	if c.Opinion != "" {
+		fmt.Fprintf(w, "    the model of the review says: %s\n", terminal.Inline(c.Opinion))
 	}
 	if len(c.Tolerate) > 0 {
 		fmt.Fprintf(w, "    such a change is not held with admission: {tolerate: [%s]}\n", terminal.Inline(strings.Join(c.Tolerate, ", ")))

@@ -159,10 +159,11 @@ func TestRows(t *testing.T) {
 	if err := WriteRows(&out, []Row{row, never}); err != nil {
 		t.Fatal(err)
 	}
+	my, ab := terminal.ShellWord("my clock"), terminal.ShellWord("a b")
 	want := `NAME        SINCE              ITEMS  LIVE  PENDING  BLOCKED  IN        IDENTITY
-"my clock"  2026-01-02 03:04Z  4      2     1        1        files     stdio:1
-"a b"       never              0      0     0        0        database  "a b"
-"a b" is rejected since 2026-01-02 03:04Z: ` + terminal.Inline("why\u202e") + "\n"
+` + my + `  2026-01-02 03:04Z  4      2     1        1        files     stdio:1
+` + ab + `       never              0      0     0        0        database  ` + ab + `
+` + ab + ` is rejected since 2026-01-02 03:04Z: ` + terminal.Inline("why\u202e") + "\n"
 	if out.String() != want {
 		t.Errorf("\n%s\nwant\n%s", out.String(), want)
 	}
@@ -195,9 +196,9 @@ func TestWriteItems(t *testing.T) {
 		want string
 	}{
 		{"texts", pin, "now", Show{Texts: true}, "pending   tool now  " + it.PendingDigest().String() + "\n\napproved\n  {\"description\":\"Says the time.\""},
-		{"one of many", pin, "now", Show{OneOfMany: true}, "\n\"my clock\"\npending   tool now  " + it.PendingDigest().String() + "\n"},
+		{"one of many", pin, "now", Show{OneOfMany: true}, "\n" + terminal.ShellWord("my clock") + "\npending   tool now  " + it.PendingDigest().String() + "\n"},
 		{"none of one of many", pin, "-", Show{OneOfMany: true}, ""},
-		{"who decided", decided, "now", Show{}, "\"my clock\" is rejected since 2026-01-02 03:04Z: why\napproved  tool now  " + it.PendingDigest().String() +
+		{"who decided", decided, "now", Show{}, terminal.ShellWord("my clock") + " is rejected since 2026-01-02 03:04Z: why\napproved  tool now  " + it.PendingDigest().String() +
 			"  2026-01-02 03:04Z by " + terminal.Inline("ann\u202e") + "\n"},
 	} {
 		items, _ := Items(x.pin, x.item)
@@ -269,7 +270,7 @@ func TestWriteChange(t *testing.T) {
 
 // TestSeveral: the identities are listed, escaped.
 func TestSeveral(t *testing.T) {
-	if got := Several("check", "a b", []string{"stdio:1", "x\u202e"}).Error(); got != `check: several servers are called "a b": say which by its identity: stdio:1, "x\u202e"` {
+	if got := Several("check", "a b", []string{"stdio:1", "x\u202e"}).Error(); got != "check: several servers are called "+terminal.ShellWord("a b")+": say which by its identity: stdio:1, "+terminal.ShellWord("x\u202e") {
 		t.Errorf("%s", got)
 	}
 }
@@ -292,7 +293,7 @@ func TestDecide(t *testing.T) {
 		{"several", false, "both", nil, "", surface.Pending, ErrSeveralItems.Error()},
 		{"nothing waits", false, "server", nil, "", surface.Pending, "pins: nothing of this item waits"},
 		{"block what is approved", true, "server", nil, "block server, !?", surface.Pending, ""},
-		{"unknown", true, "other", nil, "", surface.Pending, "pins: no such item: nothing of \"my clock\" has the name or digest \"other\": pellucid pins diff \"my clock\" shows what waits"},
+		{"unknown", true, "other", nil, "", surface.Pending, "pins: no such item: nothing of \"my clock\" has the name or digest \"other\": pellucid pins diff " + terminal.ShellWord("my clock") + " shows what waits"},
 	} {
 		pins, pin := changed(t)
 		waits := pin.Item(now).PendingDigest().String()

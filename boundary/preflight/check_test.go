@@ -89,17 +89,17 @@ func TestRun(t *testing.T) {
 		notTexts string
 	}{
 		{"clean", Checker{}, []*Target{{Name: "a", File: "dir/f\u202e.json", dump: honest}}, "clean", "clean",
-			[]string{"a  dir/f" + terminal.Inline("\u202e") + ".json\n  clean         2 items, ", "\n  fingerprint   sha256:", "\n  not inspected the meaning of the words"}, "server,"},
+			[]string{"a  dir/f" + terminal.Inline("\u202e") + ".json\n  no hidden text; words not judged 2 items, ", "\n  fingerprint   sha256:", "\n  not inspected the meaning of the words"}, "server,"},
 		{"hidden text", Checker{}, []*Target{{Name: "a", dump: hidden}}, "rejected", "rejected", []string{"\n  hidden text   tool now /description, bytes 4 to 7: hidden-zero-width\n"}, "decide"},
 		{"refused", Checker{}, []*Target{{Name: "a", dump: []byte("{")}}, "rejected", "rejected", []string{"  rejected      surface: "}, "fingerprint"},
-		{"a name is missing", Checker{}, []*Target{{dump: honest}}, "clean", "clean", []string{"surface\n  clean"}, "pinned"},
+		{"a name is missing", Checker{}, []*Target{{dump: honest}}, "clean", "clean", []string{"surface\n  no hidden text; words not judged "}, "pinned"},
 		{"not reached", Checker{Timeout: time.Minute}, []*Target{{Name: "a", dial: dead}}, "unreachable", "unreachable", []string{"a\n  unreachable   no such program\n"}, "fingerprint"},
 		{"cannot be dialled", Checker{}, []*Target{{Name: "a", problem: errors.New("its entry is \u202e")}}, "unreachable", "unreachable", []string{"  unreachable   its entry is " + terminal.Inline("\u202e")}, "fingerprint"},
 		{"the worst", Checker{Timeout: time.Minute}, []*Target{{Name: "a", dump: honest}, {Name: "b", dial: dead}, {Name: "c", dump: hidden}}, "rejected", "clean unreachable rejected",
-			[]string{"\n3 servers: 1 clean, 1 rejected, 1 unreachable\n"}, "shadow"},
+			[]string{"\n3 servers: 1 no hidden text; words not judged, 1 rejected, 1 unreachable\n"}, "shadow"},
 		{"disabled", Checker{}, []*Target{{Name: "a", dump: honest, disabled: true}}, "not-checked", "skipped", []string{"  skipped       the file has disabled it; --server NAME checks it all the same\n"}, "items"},
-		{"disabled and named", Checker{Disabled: true}, []*Target{{Name: "a", dump: honest, disabled: true}}, "clean", "clean", []string{"  clean  "}, "disabled"},
-		{"narrow", Checker{Rules: surface.Rules{Narrow: true}}, []*Target{{Name: "a", dump: dumpOf(t, "now", "a\u17b4b")}}, "clean", "clean", []string{"  clean  ", "\n  changed       tool now: 1 part, "}, "hidden text"},
+		{"disabled and named", Checker{Disabled: true}, []*Target{{Name: "a", dump: honest, disabled: true}}, "clean", "clean", []string{"  no hidden text; words not judged "}, "disabled"},
+		{"narrow", Checker{Rules: surface.Rules{Narrow: true}}, []*Target{{Name: "a", dump: dumpOf(t, "now", "a\u17b4b")}}, "clean", "clean", []string{"  no hidden text; words not judged ", "\n  changed       tool now: 1 part, "}, "\n  hidden text"},
 		{"one server has the tool of another", Checker{}, []*Target{{Name: "a", dump: honest}, {Name: "b", dump: honest}}, "clean", "clean clean",
 			[]string{"names that two servers use\n  ", "has the same name as \"now\" of"}, "rejected"},
 		{"nothing", Checker{}, nil, "not-checked", "", nil, "server"},
@@ -164,7 +164,7 @@ func TestRunPins(t *testing.T) {
 		{"again", false, first, "clean false", ""},
 		{"changed, and not remembered", true, other, "changed false", "\n    - Says the time.\n    + Says the hour.\n"},
 		{"as before", false, first, "clean false", ""},
-		{"changed", false, other, "changed false", "\n  decide        pellucid pins diff \"the clock\", then approve or block\n"},
+		{"changed", false, other, "changed false", "\n  decide        pellucid pins diff " + terminal.ShellWord("the clock") + ", then approve or block\n"},
 	} {
 		r := check(t, &Checker{Pins: store, NoPin: x.no}, &Target{Name: "the clock", dump: x.dump})
 		s := r.Servers[0]

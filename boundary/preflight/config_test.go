@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pellucid-mcp/pellucid/boundary/protect"
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
 // finder is a Finder with this environment. It reads a command line of pellucid wrap as far as
@@ -57,10 +58,10 @@ func TestParse(t *testing.T) {
 	}{
 		{"plain", "", protect.Generic, `{"mcpServers": {"files": {"command": "npx", "args": ["-y", "srv ${TOKEN}"], "env": {"A": "b"}, "cwd": "/w"}}, // yes
 			"servers": {"later": {"command": "x",}}}`,
-			[]string{"files: npx -y \"srv t0p\"; with a value of the file in A; in /w", "later: x"}},
+			[]string{"files: npx -y " + terminal.ShellWord("srv t0p") + "; with a value of the file in A; in /w", "later: x"}},
 		{"TOML", "codex", protect.Format{Syntax: protect.TOML, Paths: [][]string{{"mcp_servers"}}}, "[mcp_servers.a]\ncommand = 'npx'\nargs = ['srv ${TOKEN}']\nenv_vars = ['TOKEN']\n" +
 			"[mcp_servers.b]\ncommand = 'pellucid'\nargs = ['wrap', '--name', 'b', '--env', 'TOKEN', '--', 'srv', 'x']\nenv_vars = ['TOKEN']\n",
-			[]string{"codex/a: npx \"srv t0p\"; with a value of the file in TOKEN", "codex/b: srv x; with a value of the file in TOKEN"}},
+			[]string{"codex/a: npx " + terminal.ShellWord("srv t0p") + "; with a value of the file in TOKEN", "codex/b: srv x; with a value of the file in TOKEN"}},
 		{"YAML", "", protect.Format{Syntax: protect.YAML, Paths: [][]string{{"extensions"}}}, "extensions:\n  a: {cmd: npx, args: [srv], envs: {A: b}}\n  dev: {type: builtin}\n",
 			[]string{"a: npx srv; with a value of the file in A", "dev: its entry has neither a command nor a URL"}},
 		{"a list of YAML", "", protect.Format{Syntax: protect.YAML, Paths: [][]string{{"mcpServers"}}}, "mcpServers:\n- name: my server\n  command: npx\n  args:\n  - -y\n",
@@ -78,7 +79,7 @@ func TestParse(t *testing.T) {
 		{"projects", "claude-code", protect.Generic, `{"projects": {"/p": {"mcpServers": {"a": {"command": "x"}}}, "/q": {}}}`,
 			[]string{"claude-code//p/a: x"}},
 		{"hidden name", "", protect.Generic, "{\"mcpServers\": {\"a\u202e\": {\"command\": \"x\\u202ey\", \"args\": [\"\", \"two words\", \"$(x)\"]}}}",
-			[]string{"a\u202e: " + `"x\u202ey" "" "two words" "$(x)"`}},
+			[]string{"a\u202e: " + terminal.ShellWord("x\u202ey") + " " + terminal.ShellWord("") + " " + terminal.ShellWord("two words") + " " + terminal.ShellWord("$(x)")}},
 		{"bad entries", "", protect.Generic, `{"mcpServers": {"a": {}, "b": 1, "c": {"command": "x", "envFile": "e"}, "d": {"command": "x", "env": {"K": "${input:key}"}}, "e": {"command": 5}}}`,
 			[]string{"a: its entry has neither a command nor a URL", "b: !", "c: its entry has an envFile", "d: !", "e: command of its entry is not a string"}},
 	}

@@ -27,7 +27,7 @@ func TestCommand(t *testing.T) {
 		err     string
 		usage   bool
 	}{
-		{"", []string{"/bin/srv", "a b"}, "srv", "", `  /bin/srv "a b"` + "\n", "", false},
+		{"", []string{"/bin/srv", "a b"}, "srv", "", "  /bin/srv " + terminal.ShellWord("a b") + "\n", "", false},
 		{"s", []string{"/bin/srv"}, "s", "", "  /bin/srv\n", "", false},
 		{"", []string{"pellucid", "wrap", "--name", "n", "--pin", "p", "--", "srv", "-x"}, "n", "p", "  srv -x\n", "", false},
 		{"s", []string{"pellucid.exe", "wrap", "--", "srv"}, "s", "", "  srv\n", "", false},

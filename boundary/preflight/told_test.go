@@ -70,7 +70,7 @@ func TestDescriptions(t *testing.T) {
 	if n := count["benign_tool_descriptions"]; n["all"] < 1000 || n["told"]*100 > n["all"] || n["removed"]*200 > n["all"] {
 		t.Errorf("honest descriptions: %v", n)
 	}
-	if n := count["attack_tool_poisoning"]; n["told"] <= n["wording"] {
+	if n := count["attack_tool_poisoning"]; n["told"] == 0 || n["wording"]*10 < n["all"] {
 		t.Errorf("poisoned descriptions: %v", n)
 	}
 }

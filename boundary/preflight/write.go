@@ -24,7 +24,7 @@ func (r *Report) Write(dst io.Writer, p terminal.Palette) error {
 			fmt.Fprintln(w)
 		}
 		s.write(w, p)
-		count[s.Conclusion]++
+		count[s.word()]++
 	}
 	if len(r.Shadows) > 0 {
 		terminal.Section(w, p, "names that two servers use")
@@ -36,7 +36,7 @@ func (r *Report) Write(dst io.Writer, p terminal.Palette) error {
 	}
 	if len(r.Servers) > 1 {
 		var parts []string
-		for _, is := range []string{string(surface.Clean), string(surface.Differs), string(surface.Rejected), Unreachable, notChecked, skipped} {
+		for _, is := range []string{string(surface.Clean), wordsNotJudged, string(surface.Differs), string(surface.Rejected), Unreachable, notChecked, skipped} {
 			if count[is] > 0 {
 				parts = append(parts, fmt.Sprintf("%d %s", count[is], is))
 			}
@@ -57,16 +57,19 @@ func (r *Server) write(w io.Writer, p terminal.Palette) {
 	}
 	fmt.Fprintln(w)
 	paint := map[string]func(string) string{string(surface.Clean): p.Green, string(surface.Differs): p.Yellow}[r.Conclusion]
+	word := r.word()
 	if paint == nil {
 		paint = p.Red
+	} else if word != r.Conclusion || len(r.Wording)+len(r.Told) > 0 {
+		paint = p.Yellow
 	}
 	row := func(label, format string, args ...any) {
 		fmt.Fprintf(w, "  %-13s %s\n", label, terminal.Printable(fmt.Sprintf(format, args...)))
 	}
 	if r.Why != "" {
-		row(paint(fmt.Sprintf("%-13s", r.Conclusion)), "%s", r.Why)
+		row(paint(fmt.Sprintf("%-13s", word)), "%s", r.Why)
 	} else {
-		row(paint(fmt.Sprintf("%-13s", r.Conclusion)), "%s, %s bytes", terminal.Plural(r.Items, "item"), terminal.Thousands(r.Bytes))
+		row(paint(fmt.Sprintf("%-13s", word)), "%s, %s bytes", terminal.Plural(r.Items, "item"), terminal.Thousands(r.Bytes))
 	}
 	if r.Said != "" {
 		fmt.Fprintf(w, "  %-13s %s\n", "reviewer", pinview.Hanging(cutText(r.Said, maxSaidShown)))
@@ -123,6 +126,17 @@ func (r *Server) write(w io.Writer, p terminal.Palette) {
 	for _, x := range r.NotInspected {
 		row("not inspected", "%s", x)
 	}
+}
+
+// wordsNotJudged is what a person is told of a clean server whose words no model has reviewed.
+const wordsNotJudged = "no hidden text; words not judged"
+
+// word is the conclusion as a person is told it.
+func (r *Server) word() string {
+	if r.Conclusion == string(surface.Clean) && !r.Reviewed {
+		return wordsNotJudged
+	}
+	return r.Conclusion
 }
 
 // maxSaidShown bounds what a person is shown of a reviewer's answer, in bytes; the JSON has all of it.

@@ -4,7 +4,6 @@ package protect
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -39,6 +38,8 @@ type Target struct {
 	Client string // as in Clients
 	Path   string
 	Format Format
+	// ReadInstead is the file, which may be missing, that the installed client reads in the place of this one, if any.
+	ReadInstead string
 	// project says that the file belongs to a project, and so perhaps to others too.
 	project bool
 }
@@ -56,9 +57,9 @@ type Format struct {
 // project), CONFIG (the user's configuration: %APPDATA%, ~/Library/Application
 // Support, $XDG_CONFIG_HOME or ~/.config), XDG ($XDG_CONFIG_HOME or ~/.config on
 // Linux and macOS, %APPDATA% on Windows), DOT ($XDG_CONFIG_HOME or ~/.config on every
-// system), APPDATA (of Windows), or the directory that a variable of the client names: CLAUDE
+// system), APPDATA and LOCALAPPDATA (of Windows), or the directory that a variable of the client names: CLAUDE
 // ($CLAUDE_CONFIG_DIR, else HOME), CLAUDE_SETTINGS (likewise, else ~/.claude), CODEX ($CODEX_HOME, else ~/.codex) and COPILOT
-// ($COPILOT_HOME, else ~/.copilot). One part may be a pattern: "*", or "*" and an ending.
+// ($COPILOT_HOME, else ~/.copilot). One part may have a "*".
 type client struct {
 	name   string
 	format Format
@@ -114,13 +115,19 @@ func (t *text) isOpenCode() bool {
 	return false
 }
 
+// Windows gives each package an AppData of its own. Claude Desktop is a package, as both of its installers have it.
+const (
+	packages      = "LOCALAPPDATA/Packages/"
+	claudePackage = packages + "Claude_*/LocalCache/Roaming/Claude/"
+)
+
 const clineFile = "/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
 
 // clients is the table of docs/spec/protect.md. Above each stands where its maker documents
 // the format.
 var clients = []client{
 	// modelcontextprotocol.io/docs/develop/connect-local-servers
-	{"claude-desktop", mcpServers, []string{"CONFIG/Claude/claude_desktop_config.json"}, nil},
+	{"claude-desktop", mcpServers, []string{claudePackage + "claude_desktop_config.json", "CONFIG/Claude/claude_desktop_config.json"}, nil},
 	// code.claude.com/docs/en/mcp
 	{"claude-code", claudeCode, []string{"CLAUDE/.claude.json"}, []string{"DIR/.mcp.json"}},
 	// cursor.com/docs/context/mcp
@@ -197,56 +204,59 @@ func Locate(m Machine, name string) []Target {
 }
 
 func (m Machine) find(c client, pattern string, project bool) []Target {
-	path := m.path(pattern)
-	if path == "" {
-		return nil
+	instead := ""
+	if first := c.user[0]; strings.HasPrefix(first, packages) && first != pattern {
+		if all := m.paths(first); len(all) > 0 {
+			instead = all[max(0, slices.IndexFunc(all, isFile))]
+		}
 	}
 	var out []Target
-	for _, name := range expand(path) {
-		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
-			out = append(out, Target{Client: c.name, Path: name, Format: c.format, project: project})
+	for _, name := range m.paths(pattern) {
+		if isFile(name) {
+			out = append(out, Target{Client: c.name, Path: name, Format: c.format, ReadInstead: instead, project: project})
 		}
 	}
 	return out
 }
 
-// expand is filepath.Glob for one "*" that begins a part of the path: nothing of
-// a person's own path is taken for a pattern.
-func expand(path string) []string {
-	dir, rest := path, ""
-	for !strings.HasPrefix(filepath.Base(dir), "*") {
-		up := filepath.Dir(dir)
-		if up == dir {
-			return []string{path}
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// paths resolves the first part of a pattern, and a part with "*" by the directory's entries. Nothing of a
+// person's own path is taken for a pattern.
+func (m Machine) paths(pattern string) (all []string) {
+	plain, rest, found := strings.Cut(pattern, "*")
+	if !found {
+		if path := m.path(pattern); path != "" {
+			all = append(all, path)
 		}
-		rest = filepath.Join(filepath.Base(dir), rest)
-		dir = up
+		return all
 	}
-	ending := filepath.Base(dir)[1:]
-	dir = filepath.Dir(dir)
-	entries, err := fs.ReadDir(os.DirFS(dir), ".")
+	cut := strings.LastIndexByte(plain, '/') + 1
+	ending, rest, _ := strings.Cut(rest, "/")
+	dir := m.path(plain[:cut])
+	if dir == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil
 	}
-	var out []string
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ending) {
-			out = append(out, filepath.Join(dir, e.Name(), rest))
+		if begin := plain[cut:]; len(e.Name()) >= len(begin)+len(ending) && strings.HasPrefix(e.Name(), begin) && strings.HasSuffix(e.Name(), ending) {
+			all = append(all, filepath.Join(dir, e.Name(), filepath.FromSlash(rest)))
 		}
 	}
-	return out
+	return all
 }
 
 // path resolves the first part of a pattern; "" if there is no such place.
 func (m Machine) path(pattern string) string {
-	var root, rest string
-	for i := range pattern {
-		if pattern[i] == '/' {
-			root, rest = m.root(pattern[:i]), pattern[i+1:]
-			break
-		}
-	}
-	if root == "" {
+	first, rest, _ := strings.Cut(pattern, "/")
+	root := m.root(first)
+	if first == "" || root == "" {
 		return ""
 	}
 	return filepath.Join(root, filepath.FromSlash(rest))
@@ -268,10 +278,19 @@ func (m Machine) root(name string) string {
 		return m.named("COPILOT_HOME", m.below(".copilot"))
 	case "DOT":
 		return m.named("XDG_CONFIG_HOME", m.below(".config"))
-	case "APPDATA":
+	case "CLAUDE_MANAGED":
+		return m.ofSystem("/etc/claude-code", "/Library/Application Support/ClaudeCode", `C:\Program Files\ClaudeCode`)
+	case "CODEX_MANAGED":
+		return m.ofSystem("/etc/codex", "/etc/codex", `C:\ProgramData\OpenAI\Codex`)
+	case "GEMINI_MANAGED":
+		return m.ofSystem("/etc/gemini-cli", "/Library/Application Support/GeminiCli", `C:\ProgramData\gemini-cli`)
+	case "APPDATA", "LOCALAPPDATA":
 		if m.OS != "windows" {
 			return ""
 		}
+	}
+	if name == "LOCALAPPDATA" {
+		return m.named(name, m.below("AppData", "Local"))
 	}
 	if m.OS == "windows" {
 		if dir := m.Getenv("APPDATA"); dir != "" {
@@ -283,6 +302,17 @@ func (m Machine) root(name string) string {
 		return m.below("Library", "Application Support")
 	}
 	return m.named("XDG_CONFIG_HOME", m.below(".config"))
+}
+
+// ofSystem returns one of the folders of an organisation's settings.
+func (m Machine) ofSystem(linux, darwin, windows string) string {
+	switch m.OS {
+	case "darwin":
+		return darwin
+	case "windows":
+		return windows
+	}
+	return linux
 }
 
 // named is the absolute directory that a variable names, else usual.

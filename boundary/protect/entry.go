@@ -137,6 +137,9 @@ func (e *entry) reflag(args *node, n int) string {
 	front := e.dialect.wrapFlags(e.v, e.options.Binary)
 	now, said := WithoutFormer(front)
 	all := args.list()
+	if len(all) < n || all[len(all)-n].str() != front[0] { // cmd.exe gets the whole command in a single word
+		return already
+	}
 	all = all[len(all)-n:]
 	if len(said) == 0 || !args.known() || len(front) > len(all) || slices.ContainsFunc(all[:len(front)], func(n *node) bool { return !n.known() }) {
 		return already

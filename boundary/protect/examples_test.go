@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// TestHookExamples: docs/examples/hooks has what protect --hooks writes for a program of the name pellucid in the path.
+// TestHookExamples: docs/examples/hooks has what protect --hooks writes where pellucid-hook is in the path.
 func TestHookExamples(t *testing.T) {
 	m, _ := hookMachine(t, "")
 	o := options(t)
-	o.Binary = "pellucid"
+	o.Client = "pellucid-hook"
 	for _, r := range runHooks(t, o, m, "", Job{}) {
 		example := filepath.Join("..", "..", "docs", "examples", "hooks", r.Host+filepath.Ext(r.Path))
 		if os.Getenv("PELLUCID_UPDATE_DOCS") != "" {

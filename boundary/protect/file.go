@@ -69,7 +69,7 @@ func readFile(path string) (*file, error) {
 // unless the file is not any more what was read.
 func (f *file) replace(content []byte) error {
 	return state.Replace(f.real, content, func(tmp *os.File) error {
-		if err := errors.Join(keepOwner(tmp, f.info), tmp.Chmod(f.info.Mode().Perm()), tmp.Sync()); err != nil {
+		if err := errors.Join(f.keepOwner(tmp), tmp.Chmod(f.info.Mode().Perm()), tmp.Sync()); err != nil {
 			return err
 		}
 		// As late as can be: between this and the rename lies one system call.

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,27 +22,52 @@ import (
 
 // A hooking is a host whose own tools can be put behind the boundary: by entries in its settings, or by a plugin.
 type hooking struct {
-	host      string   // as in hook.Hosts
-	file      string   // as in a client's files
-	events    []string // each gets an entry; empty for a host that takes a plugin
-	timeout   int      // of an event, in the host's unit
-	advice    string   // what the user still has to do
-	offSwitch []string // the member that switches all hooks off
-	offValue  string   // the value of offSwitch that does
+	host    string   // as in hook.Hosts
+	file    string   // as in a client's files
+	events  []string // each gets an entry; empty for a host that takes a plugin
+	timeout int      // of an event, in the host's unit
+
+	off         []offSwitch
+	offVariable string   // of the environment
+	others      []string // files with hooks of others, as file
+	rewrites    []string // members of an answer that replace a result
+	trust       string   // the file in which the host notes the hooks that the user trusts
 }
 
 // maxHookSeconds is the time after which a host goes on without an answer.
 const maxHookSeconds = 10
 
+var claudeSettings = []string{"CLAUDE_SETTINGS/settings.json", "DIR/.claude/settings.json", "DIR/.claude/settings.local.json"}
+var claudeManaged = []string{"CLAUDE_MANAGED/managed-settings.json", "CLAUDE_MANAGED/managed-settings.d/*.json"}
+var geminiSettings = []string{"HOME/.gemini/settings.json", "DIR/.gemini/settings.json", "GEMINI_MANAGED/settings.json"}
+
 var hookings = []hooking{
-	// code.claude.com/docs/en/hooks
-	{"claude-code", "CLAUDE_SETTINGS/settings.json", []string{"PreToolUse", "PostToolUse"}, maxHookSeconds, "", []string{"disableAllHooks"}, "true"},
-	// developers.openai.com/codex/hooks
-	{"codex", "CODEX/hooks.json", []string{"PreToolUse", "PostToolUse"}, maxHookSeconds, "Codex runs a hook once you have trusted it: start codex, and look at /hooks", nil, ""},
-	// geminicli.com/docs/hooks
-	{"gemini-cli", "HOME/.gemini/settings.json", []string{"BeforeTool", "AfterTool"}, 1000 * maxHookSeconds, "", []string{"hooksConfig", "enabled"}, "false"},
-	// opencode.ai/docs/plugins
-	{"opencode", "DOT/opencode/plugins/pellucid.js", nil, 0, "", nil, ""},
+	{ // code.claude.com/docs/en/hooks
+		host: "claude-code", file: claudeSettings[0], events: []string{"PreToolUse", "PostToolUse"}, timeout: maxHookSeconds,
+		off: []offSwitch{
+			{claudeSettings, []string{"disableAllHooks"}, "true"},
+			{claudeManaged, []string{"disableAllHooks"}, "true"},
+			{claudeManaged, []string{"allowManagedHooksOnly"}, "true"},
+		},
+		others: append(claudeManaged, claudeSettings...), rewrites: []string{"updatedToolOutput", "updatedMCPToolOutput"},
+	},
+	{ // developers.openai.com/codex/hooks
+		host: "codex", file: "CODEX/hooks.json", events: []string{"PreToolUse", "PostToolUse"}, timeout: maxHookSeconds,
+		off: []offSwitch{
+			{[]string{"CODEX/config.toml"}, []string{"features", "hooks"}, "false"},
+			{[]string{"CODEX_MANAGED/requirements.toml"}, []string{"allow_managed_hooks_only"}, "true"},
+		},
+		others: []string{"CODEX/hooks.json", "DIR/.codex/hooks.json"}, rewrites: []string{"updatedMCPToolOutput", `"block"`, "'block'"}, trust: "CODEX/config.toml",
+	},
+	{ // geminicli.com/docs/hooks
+		host: "gemini-cli", file: geminiSettings[0], events: []string{"BeforeTool", "AfterTool"}, timeout: 1000 * maxHookSeconds,
+		off: []offSwitch{
+			{geminiSettings, []string{"hooksConfig", "enabled"}, "false"},
+			{geminiSettings, []string{"hooksConfig", "disabled"}, ""},
+		},
+		others: geminiSettings, rewrites: []string{`"deny"`, "'deny'"},
+	},
+	{host: "opencode", file: "DOT/opencode/plugins/pellucid.js", offVariable: "OPENCODE_PURE"}, // opencode.ai/docs/plugins
 }
 
 //go:embed opencode.js
@@ -87,7 +113,7 @@ func (o Options) Hooks(m Machine, client string, job Job) (all []HookReport, _ e
 		if job.Undo {
 			err = o.removeHooks(&r, job)
 		} else if h.isInstalled(path) {
-			err = o.writeHook(h, &r, m.OS, job)
+			err = o.writeHook(h, &r, m, job)
 		}
 		if err != nil {
 			r.Action, r.Error = Skipped, err.Error()
@@ -114,9 +140,17 @@ func (o Options) CanHook(m Machine) (hosts []string) {
 	return hosts
 }
 
-// callsHook reports whether a file calls pellucid hook for the host.
+// callsHook reports whether a file calls pellucid hook, or pellucid-hook, for the host.
 func callsHook(src []byte, host string) bool {
-	return bytes.Contains(src, []byte(" hook "+host)) || bytes.Contains(src, []byte(`["hook", "`+host+`"]`))
+	return regexp.MustCompile(`\bhook(\.exe)?[\\"', ]+` + host + `\b`).Match(src)
+}
+
+// HookWords are the command that hosts run at an event.
+func (o Options) HookWords(host string) []string {
+	if o.Client != "" {
+		return []string{o.Client, host}
+	}
+	return []string{o.Binary, "hook", host}
 }
 
 // isInstalled reports whether the directory of the host exists: that of path, or for a plugin the one above.
@@ -129,7 +163,7 @@ func (h hooking) isInstalled(path string) bool {
 }
 
 // writeHook puts the entries, or the plugin, into the file.
-func (o Options) writeHook(h hooking, r *HookReport, system string, job Job) error {
+func (o Options) writeHook(h hooking, r *HookReport, m Machine, job Job) error {
 	before, created, err := readOrEmpty(r.Path)
 	if err != nil {
 		return err
@@ -145,10 +179,10 @@ func (o Options) writeHook(h hooking, r *HookReport, system string, job Job) err
 		}
 		created = rec.Created
 	}
-	next := &hookRecord{Version: 1, Path: r.Path, Created: created, Before: original, Events: h.events, Entry: h.hookEntry(system, o.Binary)}
+	next := &hookRecord{Version: 1, Path: r.Path, Created: created, Before: original, Events: h.events, Entry: h.hookEntry(m.OS, o.HookWords(h.host))}
 	after := original
 	if h.events == nil {
-		after = []byte(strings.Replace(openCodePlugin, `"PROGRAM"`, quote(o.Binary), 1))
+		after = []byte(strings.Replace(openCodePlugin, `["PROGRAM"]`, list(o.HookWords(h.host), ", "), 1))
 		next.Fragments = [][]byte{after}
 		if len(original) > 0 {
 			return fmt.Errorf("protect: %q: a plugin that Pellucid did not write has this name", r.Path)
@@ -167,10 +201,7 @@ func (o Options) writeHook(h hooking, r *HookReport, system string, job Job) err
 		}
 		next.Fragments = append(next.Fragments, fragment)
 	}
-	r.Action, r.Why, r.Changed = Hooked, h.advice, !bytes.Equal(before, after)
-	if h.isOff(after) {
-		r.Why = strings.Join(h.offSwitch, ".") + " switches the hooks of this host off"
-	}
+	r.Action, r.Why, r.Changed = Hooked, h.findObstacle(m), !bytes.Equal(before, after)
 	if !r.Changed {
 		r.Action = Already
 		return nil
@@ -188,22 +219,9 @@ func (o Options) writeHook(h hooking, r *HookReport, system string, job Job) err
 	return replaceHooks(r.Path, before, after)
 }
 
-// isOff reports whether the file switches hooks off.
-func (h hooking) isOff(src []byte) bool {
-	t, err := parse(src, JSON, true)
-	if err != nil || h.offSwitch == nil {
-		return false
-	}
-	v := t.root
-	for _, name := range h.offSwitch {
-		v = v.get(name)
-	}
-	return v.known() && string(t.raw(v)) == h.offValue
-}
-
 // hookEntry returns a hook for every tool.
-func (h hooking) hookEntry(system, binary string) string {
-	command := shellWord(system, binary) + " hook " + h.host
+func (h hooking) hookEntry(system string, words []string) string {
+	command := shellWord(system, words[0]) + " " + strings.Join(words[1:], " ")
 	if system == "windows" && command[0] == '"' && h.host == "gemini-cli" { // it runs hooks by PowerShell
 		command = "& " + command
 	}
@@ -307,7 +325,7 @@ func (r *hookRecord) withoutEntries(src []byte) ([]byte, error) {
 			}
 		}
 	}
-	if len(src) > 0 && (r.Events == nil || bytes.Contains(src, []byte(" hook "))) {
+	if len(src) > 0 && (r.Events == nil || slices.ContainsFunc(hookings, func(h hooking) bool { return callsHook(src, h.host) })) {
 		return nil, errHookEdited
 	}
 	return src, nil

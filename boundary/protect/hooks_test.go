@@ -211,7 +211,78 @@ func TestHookCommand(t *testing.T) {
 			t.Errorf("%s: %s", x.path, got)
 		}
 	}
-	if got := hookings[2].hookEntry("windows", `C:\a b\p.exe`); !strings.Contains(got, `"& \"C:/a b/p.exe\" hook gemini-cli"`) {
+	if got := hookings[2].hookEntry("windows", []string{`C:\a b\p.exe`, "hook", "gemini-cli"}); !strings.Contains(got, `"& \"C:/a b/p.exe\" hook gemini-cli"`) {
 		t.Error(got)
+	}
+}
+
+// TestHookObstacles: a report says what keeps hooks from running, or from having the last word.
+func TestHookObstacles(t *testing.T) {
+	const rival = `{"hooks": {"PostToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "python3 'RIVAL' --fast"}]}]}}`
+	for _, x := range []struct{ name, host, file, src, want string }{
+		{"nothing", "claude-code", "", "", ""},
+		{"user", "claude-code", "HOME/.claude/settings.json", "// mine\n{\"disableAllHooks\": true}", "disableAllHooks in"},
+		{"not off", "claude-code", "HOME/.claude/settings.json", `{"disableAllHooks": false}`, ""},
+		{"a text", "claude-code", "HOME/.claude/settings.json", `{"disableAllHooks": "true"}`, ""},
+		{"project", "claude-code", "DIR/.claude/settings.json", `{"disableAllHooks": true}`, "settings.json"},
+		{"project of one person", "claude-code", "DIR/.claude/settings.local.json", `{"disableAllHooks": true}`, "settings.local.json"},
+		{"not JSON", "claude-code", "DIR/.claude/settings.local.json", `{"disableAllHooks": true`, ""},
+		{"hook that rewrites", "claude-code", "DIR/.claude/settings.json", rival, "only one of both counts"},
+		{"Codex, not trusted", "codex", "", "", "trusted it"},
+		{"Codex, off", "codex", "HOME/.codex/config.toml", "[features]\nhooks = false\n", "features.hooks in"},
+		{"Gemini CLI, project", "gemini-cli", "DIR/.gemini/settings.json", `{"hooksConfig": {"enabled": false}}`, "hooksConfig.enabled in"},
+		{"Gemini CLI, this hook", "gemini-cli", "DIR/.gemini/settings.json", `{"hooksConfig": {"disabled": ["x", "/usr/bin/pellucid-hook gemini-cli"]}}`, "hooksConfig.disabled in"},
+		{"opencode", "opencode", "", "", ""},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			m, _ := hookMachine(t, "")
+			m.Dir = t.TempDir()
+			script := filepath.Join(m.Dir, "hook.py")
+			if err := os.WriteFile(script, []byte(`print({"updatedToolOutput": 1})`), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if x.file != "" {
+				file := strings.NewReplacer("HOME", m.Home, "DIR", m.Dir).Replace(x.file)
+				if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file, []byte(strings.ReplaceAll(x.src, "RIVAL", script)), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			o := options(t)
+			for range 2 { // when they are written, and afterwards
+				if got := runHooks(t, o, m, x.host, Job{})[0].Why; got != x.want && (x.want == "" || !strings.Contains(got, x.want)) {
+					t.Errorf("%q, want %q", got, x.want)
+				}
+			}
+		})
+	}
+	m, _ := hookMachine(t, "")
+	m.Getenv = func(name string) string { return map[string]string{"OPENCODE_PURE": "1"}[name] }
+	if got := runHooks(t, options(t), m, "opencode", Job{})[0].Why; !strings.Contains(got, "OPENCODE_PURE") {
+		t.Error(got)
+	}
+}
+
+// TestCodexTrust: the digest is the one that Codex 0.171 gave this entry (hooks/list of its app-server).
+func TestCodexTrust(t *testing.T) {
+	m, _ := hookMachine(t, "")
+	o := options(t)
+	o.Client = "pellucid-hook"
+	path := runHooks(t, o, m, "codex", Job{})[0].Path
+	const before, after = "c7e763f40363f89ff5d6293b3921a8038152d88cfbc9794a2a647f8f820bfdc0", "3716b2d04fdf4d58d3d8b5a19108c54ce66ea51967ae9878f02b15b70bd6a650"
+	for config, trusted := range map[string]bool{
+		"[hooks.state.\"" + path + ":pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:" + before + "\"\n[hooks.state.\"" + path + ":post_tool_use:0:0\"]\ntrusted_hash = \"sha256:" + after + "\"\n":                  true,
+		"[hooks.state.\"" + path + ":pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:" + before + "\"\n[hooks.state.\"" + path + ":post_tool_use:0:0\"]\ntrusted_hash = \"sha256:" + after + "\"\nenabled = false\n": false,
+		"[hooks.state.\"" + path + ":pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:" + before + "\"\n":                                                                                                             false,
+		"": false,
+	} {
+		if err := os.WriteFile(filepath.Join(m.Home, ".codex", "config.toml"), []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := runHooks(t, o, m, "codex", Job{})[0].Why; (got == "") != trusted {
+			t.Errorf("%s: %q", config, got)
+		}
 	}
 }

@@ -3,11 +3,11 @@
 // What a tool of opencode returns passes "pellucid hook opencode" before the model sees it.
 import { spawn } from "node:child_process"
 
-const program = "PROGRAM"
+const [program, ...args] = ["PROGRAM"]
 
 const ask = (event) => new Promise((resolve) => {
   let out = ""
-  const child = spawn(program, ["hook", "opencode"], { stdio: ["pipe", "pipe", "ignore"], timeout: 10000 })
+  const child = spawn(program, args, { stdio: ["pipe", "pipe", "ignore"], timeout: 10000 })
   child.on("error", () => resolve({}))
   child.stdin.on("error", () => {})
   child.stdout.setEncoding("utf8")

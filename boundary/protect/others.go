@@ -18,7 +18,7 @@ var others = []struct {
 }{
 	{"JetBrains AI Assistant", []string{"CONFIG/JetBrains/*/options/llm.mcpServers.xml", "CONFIG/Google/*/options/llm.mcpServers.xml"}, byHand},
 	{"Warp", []string{"HOME/.warp", "CONFIG/warp-terminal"}, byHand},
-	{"Claude Desktop extensions", []string{"CONFIG/Claude/Claude Extensions"},
+	{"Claude Desktop extensions", []string{"CONFIG/Claude/Claude Extensions", claudePackage + "Claude Extensions"},
 		"the client starts the servers of its extensions by itself: configure such a server in claude_desktop_config.json instead"},
 	{"Roo Code", []string{"CONFIG/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"}, ""},
 	{"Kiro", []string{"HOME/.kiro/settings/mcp.json"}, ""},
@@ -40,11 +40,7 @@ type Other struct {
 func Others(m Machine) (out []Other) {
 	for _, o := range others {
 		for _, pattern := range o.where {
-			path := m.path(pattern)
-			if path == "" {
-				continue
-			}
-			for _, name := range expand(path) {
+			for _, name := range m.paths(pattern) {
 				if _, err := os.Stat(name); err != nil {
 					continue
 				}

@@ -22,8 +22,8 @@ func ours(info fs.FileInfo) error {
 }
 
 // keepOwner gives tmp the owner and the group of the file that it replaces.
-func keepOwner(tmp *os.File, info fs.FileInfo) error {
-	want, ok := info.Sys().(*syscall.Stat_t)
+func (f *file) keepOwner(tmp *os.File) error {
+	want, ok := f.info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return nil
 	}

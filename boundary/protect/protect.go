@@ -43,6 +43,7 @@ var (
 // Options say how files are changed.
 type Options struct {
 	Binary  string   // absolute path of the program that clients are to start
+	Client  string   // that of pellucid-hook, which hosts run in its place; by default they run Binary
 	Records string   // directory of the records; made if need be, for its owner alone
 	Skip    []string // names of servers that are left alone
 	Flags   Flags    // of wrap, for each server

@@ -96,6 +96,10 @@ var entries = []struct{ name, in, want, why string }{
 		`{"command": "/opt/pellucid", "args": ["wrap", "--name", "s", "--url", "env:PELLUCID_URL"],"env":{"PELLUCID_URL": "${env:HOST}/mcp"}}`, ""},
 
 	{"wrapped by hand", `{"command":"pellucid","args":["wrap","--","srv"]}`, "", already},
+	{"cmd.exe keeps its place", `{"command":"cmd","args":["/c","npx","-y","srv"]}`,
+		`{"command":"/opt/pellucid","args":["wrap", "--name", "s", "--", "cmd", "/c","npx","-y","srv"]}`, ""},
+	{"wrapped by hand, through cmd.exe", `{"command":"cmd.exe","args":["/d","/s","/c","pellucid","wrap","--","srv"]}`, "", already},
+	{"wrapped by hand, in a word of cmd.exe", `{"command":"cmd","args":["/c","pellucid wrap --classify -- srv"]}`, "", already},
 	{"wrapped by hand, elsewhere", `{"command":"Pellucid.EXE","args":["wrap","--","srv"]}`, "", already},
 	{"websocket", `{"type":"ws","url":"wss://a.example/"}`, "", whySocket},
 	{"password", `{"url":"https://u:p@a.example/"}`, "", whyUser},
@@ -412,6 +416,15 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	for name, in := range map[string]string{"mcp.json": "\xff\xfe{\x00}\x00", "mcp.yaml": "\xfe\xff\x00a\x00:", "mcp.toml": "a\x00=\x00"} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(in), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := options(t).Protect(path, Generic); !errors.Is(err, ErrFormat) || !strings.HasSuffix(err.Error(), ": it is UTF-16: save it as UTF-8") {
+			t.Errorf("%s in UTF-16: %v", name, err)
+		}
+	}
 	path := write(t, "{} // c")
 	if _, err := options(t).Protect(path, Format{}); !errors.Is(err, ErrFormat) {
 		t.Errorf("a comment where the client reads none: %v", err)
@@ -555,6 +568,8 @@ func TestLocate(t *testing.T) {
 		{"linux", "claude-desktop", "xdg/Claude/claude_desktop_config.json", map[string]string{"XDG_CONFIG_HOME": "xdg"}},
 		{"darwin", "claude-desktop", "home/Library/Application Support/Claude/claude_desktop_config.json", nil},
 		{"windows", "claude-desktop", "roaming/Claude/claude_desktop_config.json", map[string]string{"APPDATA": "roaming"}},
+		{"windows", "claude-desktop", "local/Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude/claude_desktop_config.json", map[string]string{"LOCALAPPDATA": "local"}},
+		{"windows", "claude-desktop", "home/AppData/Local/Packages/Claude_x/LocalCache/Roaming/Claude/claude_desktop_config.json", nil},
 		{"linux", "claude-code", "home/.claude.json", nil},
 		{"linux", "claude-code", "cc/.claude.json", map[string]string{"CLAUDE_CONFIG_DIR": "cc"}},
 		{"linux", "claude-code", "dir/.mcp.json", nil},
@@ -593,5 +608,44 @@ func TestLocate(t *testing.T) {
 				t.Errorf("Locate of another = %+v", other)
 			}
 		})
+	}
+}
+
+// TestLocatePackage: where Claude Desktop is a package of Windows, its own file is named as the one that it reads, also
+// before it is there.
+func TestLocatePackage(t *testing.T) {
+	m := Machine{OS: "windows", Home: t.TempDir(), Getenv: func(string) string { return "" }}
+	at := func(path string) string { return filepath.Join(m.Home, "AppData", filepath.FromSlash(path)) }
+	put := func(path string) {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at(path)), 0o700), os.WriteFile(at(path), []byte("{}"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := func() (all []string) {
+		for _, target := range Locate(m, "claude-desktop") {
+			all = append(all, target.Path, target.ReadInstead)
+		}
+		return all
+	}
+	const own, packaged = "Roaming/Claude/claude_desktop_config.json", "Local/Packages/Claude_b/LocalCache/Roaming/Claude/claude_desktop_config.json"
+	put(own)
+	put("Local/Packages/NotClaude_x/LocalCache/Roaming/Claude/claude_desktop_config.json")
+	for _, step := range []struct {
+		put  string
+		want []string
+	}{
+		{own, []string{at(own), ""}},
+		{"Local/Packages/Claude_b/SystemAppData/x", []string{at(own), at(packaged)}},
+		{packaged, []string{at(packaged), "", at(own), at(packaged)}},
+		{"Local/Packages/Claude_a/LocalCache/x", []string{at(packaged), "", at(own), at(packaged)}},
+	} {
+		put(step.put)
+		if diff := cmp.Diff(step.want, found()); diff != "" {
+			t.Errorf("with %s (-want +got):\n%s", step.put, diff)
+		}
+	}
+	put("Local/Packages/Claude_b/LocalCache/Roaming/Claude/Claude Extensions/x")
+	if all := Others(m); len(all) != 1 || all[0].Name != "Claude Desktop extensions" {
+		t.Errorf("Others = %+v", all)
 	}
 }

@@ -31,7 +31,8 @@ func shown(t *testing.T, r Report, files []Target) (text, json string) {
 	text, json = person.String(), program.String()
 	for i, f := range files {
 		name := "FILE" + string(rune('A'+i))
-		text, json = strings.ReplaceAll(text, f.Path, name), strings.ReplaceAll(json, f.Path, name)
+		both := strings.NewReplacer(strings.ReplaceAll(f.Path, `\`, `\\`), name, f.Path, name) // quoted, or as it is
+		text, json = both.Replace(text), both.Replace(json)
 	}
 	return text, json
 }
@@ -84,7 +85,7 @@ func TestRun(t *testing.T) {
 // that was never changed fails.
 func TestRunNamed(t *testing.T) {
 	o := options(t)
-	files := []Target{{Path: filepath.Join(t.TempDir(), "my file.json"), Format: Generic}}
+	files := []Target{{Path: filepath.Join(t.TempDir(), "zo\u00eb \u65e5.json"), Format: Generic}}
 	if err := os.WriteFile(files[0].Path, []byte(`{"mcpServers":{"a":{"command":"x"}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func TestRunNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, _ := shown(t, r, files); !strings.HasPrefix(text, "file  FILEA\n") || !strings.Contains(text, "; pellucid protect --undo --file \"FILEA\" takes it back.\n") {
+	if text, _ := shown(t, r, files); !strings.HasPrefix(text, "file  FILEA\n") || !strings.Contains(text, "; pellucid protect --undo --file "+strings.Replace(terminal.ShellWord("a b"), "a b", "FILEA", 1)+" takes it back.\n") {
 		t.Errorf("%s", text)
 	}
 }

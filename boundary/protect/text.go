@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/jsonc"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -81,6 +82,9 @@ var (
 // parse reads a file of the syntax. Comments are read in TOML and YAML whatever comments says.
 func parse(src []byte, syntax Syntax, comments bool) (*text, error) {
 	t := &text{syntax: syntax, src: src}
+	if terminal.IsUTF16(src) {
+		return nil, terminal.ErrUTF16
+	}
 	if syntax != JSON {
 		return t, t.parseLines()
 	}

@@ -13,11 +13,12 @@ import (
 	"github.com/pellucid-mcp/pellucid/model/llm"
 )
 
-// A Model makes pass 2 by one language model, for any number of servers at the same time.
+// A Model makes pass 2 by one language model or judge of the operator's own, for any number of servers at the same time.
 // Its owner closes it.
 type Model struct {
 	of       *rules.Review
-	endpoint *llm.Endpoint
+	endpoint *llm.Endpoint // of a language model
+	judge    ownJudge      // of the operator's own
 	cache    surface.Cache
 	progress func(server string, s surface.Step)
 }
@@ -25,18 +26,26 @@ type Model struct {
 // New returns the model that r asks for. cache may be nil, and so may progress, which is
 // told before each question; server is third-party text there.
 func New(r *rules.Review, cache surface.Cache, progress func(server string, s surface.Step)) (*Model, error) {
-	endpoint, err := r.Endpoint()
-	if err != nil {
-		return nil, err
+	v := &Model{of: r, cache: cache, progress: progress}
+	if !r.IsOwnJudge() {
+		var err error
+		v.endpoint, err = r.Endpoint()
+		return v, err
 	}
-	return &Model{r, endpoint, cache, progress}, nil
+	var err error
+	v.judge, err = r.OwnJudge()
+	return v, err
 }
 
 // Of returns the rules that it was made of.
 func (v *Model) Of() *rules.Review { return v.of }
 
 // Close lets go of idle connections.
-func (v *Model) Close() { v.endpoint.Close() }
+func (v *Model) Close() {
+	if v.endpoint != nil {
+		v.endpoint.Close()
+	}
+}
 
 // Review is that of one surface, for surface.Gate.Review. It has a budget of its own, so
 // that no server uses up the budget of another.
@@ -47,6 +56,9 @@ func (v *Model) Review(server, transport string) *surface.Review {
 		Model:     strings.Join([]string{v.of.Provider(), v.of.URL, v.of.Model}, " "),
 		Transport: transport, Cache: v.cache,
 		TotalTokens: v.of.Tokens, Timeout: v.of.Timeout,
+	}
+	if v.judge != nil {
+		out.Reviewer = v.judge
 	}
 	if v.progress != nil {
 		out.Progress = func(s surface.Step) { v.progress(server, s) }
@@ -85,6 +97,31 @@ func (v *asked) Review(ctx context.Context, q surface.Question) (surface.Answer,
 		a.Text = r.Refusal
 	}
 	return a, nil
+}
+
+// ownJudge is a judge of the operator's own.
+type ownJudge func(ctx context.Context, text string) (string, error)
+
+// Review passes on what the judge says of the material.
+func (v ownJudge) Review(ctx context.Context, q surface.Question) (surface.Answer, error) {
+	text, err := v(ctx, q.Material)
+	return surface.Answer{Text: text, Whole: err == nil}, err
+}
+
+// Opinion is what the model says of the version of an item that waits, for a person.
+func (v *Model) Opinion(ctx context.Context, server string, key surface.Key, version string) string {
+	err := v.Review(server, "").Opinion(ctx, key, version)
+	var rejected *surface.RejectedError
+	switch is := errors.As(err, &rejected); {
+	case err == nil:
+		return "OK"
+	case is && rejected.Said != "":
+		return rejected.Shown()
+	case is:
+		return Failure(err)
+	default:
+		return err.Error()
+	}
 }
 
 // Failure says in a person's words why pass 2 rejected, beside the error.

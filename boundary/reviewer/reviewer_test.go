@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -169,5 +172,52 @@ func TestReviewParts(t *testing.T) {
 				t.Errorf("%+v", steps[0])
 			}
 		})
+	}
+}
+
+// TestOwnJudge: a judge of the operator's own gets the surface's words by the contract of classifiers; what it flags, and
+// what it does not answer, is rejected, and of a version that waits its opinion is told.
+func TestOwnJudge(t *testing.T) {
+	var asked []string
+	answer := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked = append(asked, string(body))
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, answer)
+	}))
+	defer server.Close()
+	s, err := surface.ParseDump([]byte(dumpOf("tells the time")), surface.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		answer  string
+		want    surface.Rejection
+		opinion string
+	}{
+		{`{"scores":[{"score":0.1}]}`, "", "OK"},
+		{`{"scores":[{"score":0.97,"label":"INJECTION"}]}`, surface.Flagged, `"flagged with score 0.97 INJECTION"`},
+		{`{"scores":[{"score":0.2,"flagged":true}]}`, surface.Flagged, `"flagged with score 0.20 "`},
+		{`{"scores":[]}`, surface.ReviewFailed, "the reviewer's endpoint gave no usable answer"},
+		{`OK`, surface.ReviewFailed, "the reviewer's endpoint gave no usable answer"},
+	} {
+		answer = tt.answer
+		m, err := New(rules.NewReview("http", server.URL, "mine-1", rules.Value{}), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = m.Review("s", "command").Verify(t.Context(), s)
+		var rejected *surface.RejectedError
+		if errors.As(err, &rejected); tt.want == "" && err != nil || tt.want != "" && (rejected == nil || rejected.Why != tt.want) {
+			t.Errorf("%s: %v", tt.answer, err)
+		}
+		if got := m.Opinion(t.Context(), "s", surface.Key{Kind: surface.Tool, Name: "t"}, `{"name":"t","description":"says it"}`); got != tt.opinion {
+			t.Errorf("%s: opinion %s", tt.answer, got)
+		}
+		m.Close()
+	}
+	if len(asked) < 2 || !strings.HasPrefix(asked[0], `{"version":1,"texts":["`) || !strings.Contains(asked[0], "tells the time") || !strings.Contains(asked[1], "says it") {
+		t.Errorf("asked %.300q", asked)
 	}
 }

@@ -3,9 +3,16 @@
 package rules
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"time"
 
+	"github.com/pellucid-mcp/pellucid/boundary/classify"
+	"github.com/pellucid-mcp/pellucid/boundary/classify/remote"
+	"github.com/pellucid-mcp/pellucid/boundary/policy"
 	"github.com/pellucid-mcp/pellucid/model/format"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 )
@@ -31,6 +38,32 @@ var (
 	providers     = []Format{format.Chat, format.Responses, format.Messages, format.Gemini}
 )
 
+// ownJudge is the provider of a review by a judge of the operator's own, behind the contract of [remote.HTTP].
+const ownJudge = "http"
+
+// IsOwnJudge reports whether OwnJudge judges, and no language model that Endpoint asks.
+func (r *Review) IsOwnJudge() bool { return r.format == ownJudge }
+
+// OwnJudge returns what asks the operator's own judge about a text. It answers as a language model would: OK, or what
+// was flagged.
+func (r *Review) OwnJudge() (func(ctx context.Context, text string) (string, error), error) {
+	c, err := remote.NewHTTP(remote.Service{URL: r.URL, Key: secretOf(r.Key)}, r.Model, classify.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	m, err := classify.New(classify.Options{Name: "review", Classifier: c, Mode: policy.Enforce, Timeout: r.Timeout})
+	return func(ctx context.Context, text string) (string, error) {
+		a := m.Judge(ctx, []classify.Segment{{View: text}})
+		switch {
+		case a.Reason != classify.Judged:
+			return "", cmp.Or(a.Err, errors.New("not judged: "+string(a.Reason)))
+		case a.Flagged():
+			return fmt.Sprintf("flagged with score %.2f %s", a.P, a.Code), nil
+		}
+		return "OK", nil
+	}, err
+}
+
 // Provider is the word for the format in a configuration.
 func (r *Review) Provider() string {
 	for i, f := range providers {
@@ -38,7 +71,7 @@ func (r *Review) Provider() string {
 			return providerWords[i]
 		}
 	}
-	return ""
+	return string(r.format)
 }
 
 // NewReview is a review by the model that provider has at url, with the usual bounds.
@@ -47,6 +80,9 @@ func NewReview(provider, url, model string, key Value) *Review {
 	r := &Review{}
 	reset(r.members())
 	r.URL, r.Model, r.Key = url, model, key
+	if provider == ownJudge {
+		r.format = ownJudge
+	}
 	for i, word := range providerWords {
 		if word == provider {
 			r.format = providers[i]
@@ -74,7 +110,10 @@ const (
 )
 
 func (r *Review) members() []member {
-	return append(r.endpoint(),
+	list := r.endpoint()
+	list[0].value = word(&r.format, "", append(providerWords[:4:4], ownJudge), append(providers[:4:4], ownJudge))
+	list[0].words += "; `http` is a judge of your own ([classify](classify.md))"
+	return append(list,
 		member{"tokens", live, integer(&r.Tokens, 2_000_000, minReviewTokens, maxReviewTokens), "that the review of one server may cost"})
 }
 
@@ -83,7 +122,7 @@ func (r *Review) endpoint() []member {
 	return []member{
 		{"provider", needed, word(&r.format, "", providerWords, providers), "the format of the provider's API"},
 		{"url", needed, text(&r.URL, 2048), "https, or http on this machine, without user or query"},
-		{"model", needed, modelName(&r.Model), "the name of the model"},
+		{"model", needed, modelName(&r.Model), "the name of the model, of a judge of your own with its version"},
 		{"key", live, reference(&r.Key), "the provider's key; default: no key is sent"},
 		{"reasoning", live, boolean(&r.Reasoning, false), "the model takes no temperature"},
 		{"timeout", live, duration(&r.Timeout, 2*time.Minute, time.Second, time.Hour), "of one question, with all attempts"},
@@ -95,13 +134,20 @@ func (c *compiler) review(p place, r *Review, sound bool) bool {
 	if !sound {
 		return false
 	}
-	e, err := r.Endpoint()
-	if err != nil {
-		c.report(p, "%s", strings.TrimPrefix(err.Error(), "llm: "))
-		return false
+	var err error
+	if r.IsOwnJudge() {
+		_, err = r.OwnJudge()
+	} else {
+		var e *llm.Endpoint
+		if e, err = r.Endpoint(); err == nil {
+			e.Close()
+		}
 	}
-	e.Close()
-	return true
+	if err != nil {
+		_, what, _ := strings.Cut(err.Error(), ": ") // behind the package's name
+		c.report(p, "%s", what)
+	}
+	return err == nil
 }
 
 func modelName(v *string) value {

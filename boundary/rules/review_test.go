@@ -43,7 +43,7 @@ func TestReviewProblems(t *testing.T) {
 	for _, x := range []struct{ src, want string }{
 		{"{}", "review.provider: is missing"},
 		{"{provider: anthropic, url: https://a.example}", "review.model: is missing"},
-		{"{provider: openai, url: https://a.example, model: m}", `want openai-chat, openai-responses, anthropic or google: "openai"`},
+		{"{provider: openai, url: https://a.example, model: m}", `want openai-chat, openai-responses, anthropic, google or http: "openai"`},
 		{"{provider: anthropic, url: http://a.example/v1, model: m}", "the base URL is not https, and its host is not this machine"},
 		{"{provider: anthropic, url: https://u:pw@a.example/v1, model: m}", "the base URL holds more than host and path"},
 		{"{provider: anthropic, url: https://a.example, model: \"a b\"}", "want the name of a model, without spaces"},

@@ -69,7 +69,7 @@ type watcher struct {
 
 	notify  *fsnotify.Watcher // nil: absent
 	watched map[string]bool   // directories
-	seen    map[string]string // the files that matter, each as it was when it was read
+	seen    Files
 }
 
 func (w *watcher) run(ctx context.Context, events chan fsnotify.Event, faults chan error) {
@@ -107,12 +107,12 @@ func (w *watcher) run(ctx context.Context, events chan fsnotify.Event, faults ch
 			arm()
 		case <-look.C:
 			w.watch()
-			if w.changed() {
+			if w.seen.Changed() {
 				arm()
 			}
 		case <-due:
 			due = nil
-			if !touched && !w.changed() {
+			if !touched && !w.seen.Changed() {
 				continue
 			}
 			if now := w.state(); now != before && time.Since(since) < unsettle {
@@ -141,13 +141,30 @@ func (w *watcher) state() string {
 	return b.String()
 }
 
-func (w *watcher) changed() bool {
-	for name, was := range w.seen {
+// Files are files that matter, each as it was when it was read.
+type Files map[string]string
+
+// Add adds a file as it is now, unless it is there already.
+func (f Files) Add(name string) {
+	if _, twice := f[name]; !twice {
+		f[name] = stateOf(name)
+	}
+}
+
+// Changed reports whether one of the files is not as it was.
+func (f Files) Changed() bool {
+	for name, was := range f {
 		if stateOf(name) != was {
 			return true
 		}
 	}
 	return false
+}
+
+// Into returns the options that add every file that is read to f.
+func (o Options) Into(f Files) Options {
+	o.opened = f.Add
+	return o
 }
 
 // stateOf is how a file is now: where it leads, when it was written, how long it is,
@@ -166,17 +183,11 @@ func stateOf(name string) string {
 
 // load compiles the file, and applies it if that changes anything.
 func (w *watcher) load() {
-	seen := map[string]string{w.Path: stateOf(w.Path)}
-	o := w.Options
-	o.opened = func(name string) {
-		if _, twice := seen[name]; !twice {
-			seen[name] = stateOf(name)
-		}
-	}
-	r, err := Load(w.Path, o)
+	seen := Files{w.Path: stateOf(w.Path)}
+	r, err := Load(w.Path, w.Options.Into(seen))
 	if err != nil { // which may have kept it from files that matter to the rules in force
 		for name := range w.seen {
-			o.opened(name)
+			seen.Add(name)
 		}
 	}
 	w.seen = seen

@@ -5,7 +5,9 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
@@ -14,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/ucd"
 )
 
@@ -50,6 +53,9 @@ type node struct {
 // parseYAML reads src, or says why not. There are no anchors, aliases, merges,
 // tags, directives, complex keys and further documents.
 func parseYAML(src []byte) (*node, Problems) {
+	if terminal.IsUTF16(src) {
+		return nil, Problems{{Fault: terminal.ErrUTF16.Error()}}
+	}
 	text := strings.TrimPrefix(string(src), "\ufeff")
 	if len(text) > maxFile {
 		return nil, Problems{{Fault: fmt.Sprintf("the file is longer than %d bytes", maxFile)}}
@@ -57,7 +63,7 @@ func parseYAML(src []byte) (*node, Problems) {
 	if p := checkCharacters(text); p != nil {
 		return nil, p
 	}
-	return parseTokens(text)
+	return parseTokens(strings.ReplaceAll(text, "\r\n", "\n")) // the lexer counts some of these as two lines
 }
 
 // parseTokens hands to the parser only what it copes with.
@@ -68,8 +74,8 @@ func parseTokens(text string) (n *node, p Problems) {
 		}
 	}()
 	tokens := lexer.Tokenize(text)
-	if p := checkTokens(tokens); p != nil {
-		return nil, p
+	if p := append(checkTokens(tokens), checkEscapes(text, tokens)...); p != nil {
+		return nil, p.sorted()
 	}
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
@@ -151,7 +157,44 @@ func checkTokens(tokens token.Tokens) (p Problems) {
 			p = append(p, Problem{line: line, column: t.Position.Column, Fault: fault})
 		}
 	}
-	return p.sorted()
+	return p
+}
+
+// escapeHint is for paths of Windows.
+const escapeHint = "in double quotes a backslash begins an escape: write a path of Windows in single quotes, or with /"
+
+var (
+	// escape is what follows a backslash in double quotes. The parser takes any characters for the digits of one.
+	escape = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?s)\\(?:x[[:xdigit:]]{2}|u[[:xdigit:]]{4}|U[[:xdigit:]]{8}|[^xuU])`)
+	})
+	// doubleQuoted is a string in double quotes, as it stands in the file.
+	doubleQuoted = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)^"(?:[^"\\]|\\.)*"`) })
+	// drivePath is the begin of a path of Windows whose backslash was meant as one.
+	drivePath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^"[A-Za-z]:\\[^\\/]`) })
+)
+
+// checkEscapes refuses escapes that mean something else than they seem to: the parser reads "C:\up" as another
+// character, and "C:\new" as the end of a line.
+func checkEscapes(text string, tokens token.Tokens) (p Problems) {
+	line, column := 1, 1 // of the text that is left
+	for _, t := range tokens {
+		for text != "" && (line < t.Position.Line || line == t.Position.Line && column < t.Position.Column) {
+			r, n := utf8.DecodeRuneInString(text)
+			text, column = text[n:], column+1
+			if r == '\n' {
+				line, column = line+1, 1
+			}
+		}
+		if t.Type != token.DoubleQuoteType && t.Type != token.InvalidType { // as one is whose last quote became a digit
+			continue
+		}
+		raw := doubleQuoted().FindString(text)
+		if drivePath().MatchString(raw) || strings.Contains(escape().ReplaceAllString(raw, ""), `\`) {
+			p = append(p, Problem{line: t.Position.Line, column: t.Position.Column, Fault: escapeHint})
+		}
+	}
+	return p
 }
 
 const printable = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ',.:()[]{}-\\"
@@ -167,6 +210,9 @@ func syntaxProblem(err error) Problem {
 	m := strings.ReplaceAll(e.GetMessage(), "\t", `\t`)
 	if !strings.Contains(m, `"`) && strings.Trim(m, printable) == "" {
 		p.Fault += ": " + m
+	}
+	if strings.Contains(m, "escape") {
+		p.Fault += ": " + escapeHint
 	}
 	if t := e.GetToken(); t != nil && t.Position != nil {
 		p.line, p.column = t.Position.Line, t.Position.Column

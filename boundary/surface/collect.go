@@ -189,7 +189,7 @@ func (t *talk) hello(ctx context.Context) (method string, result []byte, err err
 	var said *AnswerError
 	switch {
 	case errors.As(err, &said):
-		return "", nil, &RefusedError{NoServer, mcpmsg.Initialize, wire.RefusedWith(said.code, said)}
+		return "", nil, &RefusedError{NoServer, mcpmsg.Initialize, wire.RefusedWith(said.code, said.message, said)}
 	case err != nil:
 		return "", nil, err
 	}

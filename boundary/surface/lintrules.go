@@ -2,154 +2,197 @@
 
 package surface
 
-// A Family is a kind of wording that manipulates an agent.
-type Family string
-
-// The families.
-const (
-	override    Family = "instruction-override"
-	pretence    Family = "pretended-system-text"
-	concealment Family = "concealment"
-	exfiltrate  Family = "exfiltration"
-	hijack      Family = "tool-chain-hijacking"
-	authority   Family = "authority"
+import (
+	_ "embed"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 )
 
-// sets are groups of words that a pattern names with a leading "@". All are in lower
-// case; an apostrophe is left out.
-var sets = map[string]string{
-	"drop":     "ignore disregard forget override overrides bypass bypasses disable disables disregarding ignoring bypassing overriding disabling",
-	"prior":    "previous prior above earlier preceding existing initial original system safety security all any other your every content",
-	"rule":     "instruction instructions rule rules guideline guidelines restriction restrictions policy policies prompt prompts directive directives safeguard safeguards filter filters constraint constraints safety",
-	"not":      "not dont never without",
-	"tell":     "mention tell inform notify reveal disclose alert explain",
-	"person":   "user users human person anyone operator owner",
-	"unseen":   "detection detected notice noticed alerts suspicion consent",
-	"secretly": "secretly silently covertly covert discreetly stealthily stealthy stealth quietly surreptitiously",
-	"act":      "read fetch open access call invoke send execute run include extract load pass",
-	"take":     "send sends sending post forward upload transmit transfer leak exfiltrate extract extracting harvest harvesting steal include export exporting sharing capture capturing collect",
-	"hand":     "pass send include put append attach provide give supply",
-	"secret":   "secret secrets credential credentials password passwords token tokens key keys ssh env cookie cookies conversation history confidential",
-	"must":     "must always first need required should",
-	"when":     "before when whenever after prior if",
-	"tool":     "tool tools function server",
-	"great":    "elevated root unrestricted full admin administrator emergency maximum",
-	"might":    "access privileges privilege authority mode permissions system trust",
-	"poison":   "poison hijack exfiltrate exfiltration malicious phishing sabotage malware backdoor jailbreak",
-	"hide":     "hidden secret concealed undetected invisible",
+// illustrated reports whether what comes is an example, or the thing that is fought.
+func illustrated(before []word) bool {
+	for i := len(before) - 1; i >= max(0, len(before)-4) && !before[i].ends; i-- {
+		if compiled().discounts[before[i].text] {
+			return true
+		}
+	}
+	return false
 }
 
-// A rule is a pattern: words in order, within a sentence, with a few others between.
-// A word is spelled, or "@" and a set; before it may stand a number: how many other
-// words may come between it and the one before. "<" before a word means that it opens
-// a bracket, a line or what a colon announces, ">" behind it that it is a tag's name,
-// ":" that a colon or closing bracket follows; "^" before all that: in capitals.
-type rule struct {
+// An element is one word of a pattern.
+type element struct {
+	words                    map[string]bool
+	gap                      int
+	opens, colon, tag, upper bool
+	affirmed                 bool // no negation stands shortly before it
+}
+
+func (e *element) is(w *word) bool {
+	return (e.words[w.text] || e.words[w.kind]) && (!e.opens || w.opens) && (!e.colon || w.colon) && (!e.tag || w.tag) && (!e.upper || w.upper)
+}
+
+type phrase []element
+
+// match reports whether the phrase begins at the i-th word, and with which word it ends.
+func (p phrase) match(words []word, i int) (last int, ok bool) {
+	if !p[0].is(&words[i]) || p[0].affirmed && negated(words[:i]) {
+		return 0, false
+	}
+	at := i
+	for k := range p[1:] {
+		e := &p[k+1]
+		next := -1
+		for i := at + 1; i <= at+1+e.gap && i < len(words) && !words[i-1].ends; i++ {
+			if e.is(&words[i]) {
+				next = i
+				break
+			}
+		}
+		if next < 0 {
+			return 0, false
+		}
+		at = next
+	}
+	return at, true
+}
+
+// negated reports whether one of the three words before, in the same sentence, says no.
+func negated(before []word) bool {
+	for i := len(before) - 1; i >= max(0, len(before)-3) && !before[i].ends; i-- {
+		if compiled().negations[before[i].text] {
+			return true
+		}
+	}
+	return false
+}
+
+// maxSpan is how many words the phrases of a rule may lie apart.
+const maxSpan = 30
+
+// A sighting is the last place of a phrase in a text.
+type sighting struct {
+	next                int // the number of its first word, counted from 1
+	quoted, illustrated bool
+}
+
+type compiledRule struct {
 	family  Family
 	score   int
-	pattern string
+	phrases []int
 }
 
-// threshold is the score at which a text is worth a warning. A quoted or illustrated
-// phrase counts a fifth.
-const threshold = 10
-
-var rules = []rule{
-	{override, 10, "@drop 2 previous 2 @rule"},
-	{override, 10, "@drop 2 prior 2 @rule"},
-	{override, 10, "@drop 1 @prior 2 @rule"},
-	{override, 6, "@drop 3 @rule"},
-	{override, 6, "override 2 instructions"},
-	{override, 10, "reveal 2 system prompt"},
-	{override, 6, "you are now"},
-	{override, 6, "your new task"},
-	{override, 10, "@drop 2 @prior 1 and"},
-	{override, 10, "@drop 1 what 2 told"},
-	{override, 6, "instead 4 original task"},
-	{override, 6, "new instructions:"},
-	{override, 6, "from now on 1 you"},
-
-	{pretence, 10, "^<hidden:"},
-	{pretence, 10, "<hidden>"},
-	{pretence, 10, "<important>"},
-	{pretence, 10, "<system>"},
-	{pretence, 6, "instruction:"},
-	{pretence, 10, "^<system:"},
-	{pretence, 10, "<system 0 override"},
-	{pretence, 10, "<system 0 note:"},
-	{pretence, 10, "<system 0 message:"},
-	{pretence, 10, "<hidden 0 instruction"},
-	{pretence, 10, "<secret>"},
-	{pretence, 10, "<instructions>"},
-	{pretence, 6, "important message 3 system"},
-	{pretence, 6, "^<developer:"},
-	{pretence, 6, "^<assistant:"},
-	{pretence, 6, "@great 0 directive:"},
-	{pretence, 6, "<emergency 0 directive:"},
-	{pretence, 6, "<role 0 directive:"},
-	{pretence, 6, "<configuration 0 directive:"},
-	{pretence, 10, "^<instruction:"},
-
-	{concealment, 10, "@not 1 @tell 3 @person"},
-	{concealment, 10, "@not 1 mention that you"},
-	{concealment, 10, "@not 1 @tell 1 that youre"},
-	{concealment, 10, "without 1 detection"},
-	{concealment, 10, "avoiding detection"},
-	{concealment, 10, "no detection"},
-	{concealment, 10, "without 2 triggering 2 alerts"},
-	{concealment, 10, "without 1 triggering 2 security"},
-	{concealment, 10, "without 3 @person 1 knowing"},
-	{concealment, 10, "without 3 @person 1 knowledge"},
-	{concealment, 10, "remain 0 concealed"},
-	{concealment, 10, "@secretly 1 @take"},
-	{concealment, 6, "@secretly 1 elevate"},
-	{concealment, 10, "@secretly 1 modifying"},
-	{concealment, 6, "discreetly"},
-	{concealment, 10, "present it as"},
-	{concealment, 6, "look like normal"},
-
-	{exfiltrate, 10, "exfiltrate 3 data"},
-	{exfiltrate, 10, "harvest 2 @secret"},
-	{exfiltrate, 6, "@take 4 @secret 4 http"},
-	{exfiltrate, 6, "@take 4 conversation 1 history"},
-	{exfiltrate, 10, "extract all credentials"},
-	{exfiltrate, 6, "include 1 @secret 2 in your response"},
-	{exfiltrate, 6, "include 2 in your response"},
-	{exfiltrate, 6, "@act 3 confidential"},
-	{exfiltrate, 6, "@act 4 ssh"},
-	{exfiltrate, 10, "@act 4 ssh 5 @hand 3 as"},
-	{exfiltrate, 10, "@act 4 env 5 @hand 3 as"},
-	{exfiltrate, 10, "@act 4 credentials 5 @hand 3 as"},
-	{exfiltrate, 6, "read 4 mcp json"},
-	{exfiltrate, 6, "pass 1 content 1 as"},
-	{exfiltrate, 6, "pass 1 contents 1 as"},
-	{exfiltrate, 10, "call 1 fetch 1 with url"},
-	{exfiltrate, 6, "unauthorized access"},
-
-	{hijack, 10, "@when 3 tool 3 must first @act"},
-	{hijack, 6, "you must first @act"},
-	{hijack, 6, "do the following first"},
-	{hijack, 6, "must 1 first @act"},
-	{hijack, 6, "before using any other tool"},
-	{hijack, 10, "@not 2 use 2 other tools"},
-	{hijack, 6, "instead of 3 other tools"},
-	{hijack, 6, "change the recipient"},
-	{hijack, 6, "otherwise 2 tool 2 not work"},
-	{hijack, 6, "redirect 1 to malicious"},
-
-	{authority, 10, "act as: 3 @great"},
-	{authority, 10, "act as: 3 system"},
-	{authority, 6, "@great 0 @might"},
-	{authority, 10, "jailbreak 0 mode"},
-	{authority, 6, "disable 2 security"},
-	{authority, 10, "disable 1 all 2 @rule"},
-	{authority, 10, "trust all 3 without validation"},
-	{authority, 6, "without validation"},
-	{authority, 10, "without proper authorization"},
-	{authority, 6, "system_prompt 2 override"},
-	{authority, 6, "override_safety"},
+// weigh returns ten times what the rule weighs if all of its phrases stand at the word from or behind it, and
+// the first word of them.
+func (r *compiledRule) weigh(seen map[int]sighting, from int) (weight, first int) {
+	quoted, illustrated := true, false
+	for k, n := range r.phrases {
+		x := seen[n]
+		if x.next <= from {
+			return 0, 0
+		}
+		if k == 0 || x.next <= first {
+			first = x.next - 1
+		}
+		quoted, illustrated = quoted && x.quoted, illustrated || x.illustrated
+	}
+	if quoted || illustrated {
+		return r.score * 2, first
+	}
+	return r.score * 10, first
 }
 
-// discounts are words that, shortly before a phrase, make it an example or the thing
-// that a tool is against.
-const discounts = "example examples eg ie such like detect detects detecting detection prevent prevents preventing against block blocks blocking avoid stop stops protect protects identify identifies flag flags scan scans scanning called named titled says saying"
+var compiled = sync.OnceValue(compileRules)
+
+type ruleBook struct {
+	phrases              []phrase
+	rules                []compiledRule
+	rulesOf              [][]int          // rules by phrase
+	begin                map[string][]int // phrases by first word
+	discounts, negations map[string]bool
+}
+
+// beginning returns the phrases that may begin with w.
+func (book *ruleBook) beginning(w *word) []int {
+	if w.kind == "" {
+		return book.begin[w.text]
+	}
+	return slices.Concat(book.begin[w.text], book.begin[w.kind])
+}
+
+//go:embed wording.txt
+var wordingRules string
+
+func compileRules() ruleBook {
+	book := ruleBook{begin: map[string][]int{}}
+	sets, numbers := map[string]string{}, map[string]int{}
+	for line := range strings.Lines(wordingRules) {
+		head, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch {
+		case strings.HasPrefix(head, "@"):
+			_, sets[head[1:]], _ = strings.Cut(rest, "= ")
+		case head != "" && head != "#":
+			score, pattern, _ := strings.Cut(rest, " ")
+			book.addRule(Family(head), score, pattern, sets, numbers)
+		}
+	}
+	book.negations, book.discounts = wordSet(sets["no"]), wordSet(sets["illustrating"])
+	return book
+}
+
+// addRule compiles a rule; numbers are those of the phrases so far.
+func (book *ruleBook) addRule(f Family, score, pattern string, sets map[string]string, numbers map[string]int) {
+	c := compiledRule{family: f}
+	var err error
+	if c.score, err = strconv.Atoi(score); err != nil {
+		panic(err) // a test reads the file
+	}
+	for spelled := range strings.SplitSeq(pattern, " & ") {
+		k, known := numbers[spelled]
+		if !known {
+			k = len(book.phrases)
+			numbers[spelled] = k
+			book.addPhrase(spelled, sets)
+		}
+		c.phrases = append(c.phrases, k)
+		book.rulesOf[k] = append(book.rulesOf[k], len(book.rules))
+	}
+	book.rules = append(book.rules, c)
+}
+
+func wordSet(words string) map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(words) {
+		set[w] = true
+	}
+	return set
+}
+
+// addPhrase compiles a phrase.
+func (book *ruleBook) addPhrase(spelled string, sets map[string]string) {
+	var p phrase
+	gap := 0
+	for f := range strings.FieldsSeq(spelled) {
+		if g, err := strconv.Atoi(f); err == nil {
+			gap = g
+			continue
+		}
+		e := element{gap: gap}
+		f, e.affirmed = strings.CutPrefix(f, "+")
+		f, e.upper = strings.CutPrefix(f, "^")
+		f, e.opens = strings.CutPrefix(f, "<")
+		f, e.colon = strings.CutSuffix(f, ":")
+		f, e.tag = strings.CutSuffix(f, ">")
+		if set, ok := strings.CutPrefix(f, "@"); ok {
+			f = sets[set]
+		}
+		e.words = wordSet(f)
+		if p == nil {
+			for w := range e.words {
+				book.begin[w] = append(book.begin[w], len(book.phrases))
+			}
+		}
+		p, gap = append(p, e), 0
+	}
+	book.phrases, book.rulesOf = append(book.phrases, p), append(book.rulesOf, nil)
+}

@@ -85,7 +85,7 @@ func (o *Opening) Initialize(ctx context.Context, initialize *wire.Message) (*Su
 	o.Answer = m
 	if m.Kind == wire.ErrorResponse {
 		said := answerError(m)
-		return nil, &RefusedError{NoServer, mcpmsg.Initialize, wire.RefusedWith(said.code, said)}
+		return nil, &RefusedError{NoServer, mcpmsg.Initialize, wire.RefusedWith(said.code, said.message, said)}
 	}
 	if err := t.write(one, wire.NewRequest(wire.ID{}, mcpmsg.Initialized, nil)); err != nil {
 		return nil, err

@@ -18,7 +18,8 @@ import (
 // A Question is one turn with a model that has no tools and no history.
 type Question struct {
 	System, User string
-	Tokens       int // of both, an upper estimate
+	Material     string // the part of User that is judged
+	Tokens       int    // of System and User, an upper estimate
 }
 
 // An Answer is all that the model has said.
@@ -141,6 +142,13 @@ func (r *Review) Verify(ctx context.Context, s *Surface) (cached bool, err error
 	return false, nil
 }
 
+// Opinion judges one version of an item, as a pin keeps it, by the same question; what it says is for the person
+// who decides about the item.
+func (r *Review) Opinion(ctx context.Context, key Key, version string) error {
+	_, err := r.Verify(ctx, &Surface{items: []Item{newItem(key, []byte(version))}})
+	return err
+}
+
 // ask puts one question.
 func (r *Review) ask(ctx context.Context, n, of int, material string) error {
 	q, err := r.question(n, of, material)
@@ -189,7 +197,8 @@ func (r *Review) question(n, of int, material string) (Question, error) {
 	}
 	mark := "surface-" + hex.EncodeToString(nonce[:])
 	q := Question{
-		System: fmt.Sprintf(rubric, mark),
+		Material: material,
+		System:   fmt.Sprintf(rubric, mark),
 		User: fmt.Sprintf("Part %d of %d.\n-----BEGIN %s-----\n%s\n-----END %s-----\n%s",
 			n, of, mark, strings.TrimRight(material, "\n"), mark, closing),
 	}

@@ -221,7 +221,7 @@ func TestSpecNames(t *testing.T) {
 	}
 	names := []string{DumpFormat, PinFormat, errorSuffix, string(Pinned), string(Approved), string(Pending), string(Blocked),
 		string(Unchanged), string(Changed), string(Added), string(Removed)}
-	for _, r := range rules {
+	for _, r := range compiled().rules {
 		names = append(names, string(r.family))
 	}
 	names = append(names, kindNames[:]...)

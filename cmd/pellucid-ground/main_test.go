@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main()
 	}
-	testscript.Main(m, map[string]func(){"pellucid-ground": main})
+	testscript.Main(m, map[string]func(){"pellucid-ground": scripttest.AsUser(main)})
 }
 
 func TestScripts(t *testing.T) { scripttest.Run(t) }

@@ -96,7 +96,7 @@ func (c *transcript) begin() {
 // nothing of the neighbour.
 func TestPrincipalsApart(t *testing.T) {
 	const alice, bob = "Kq3alicealicexW9zLmN4vB7cYp2RtU8", "Zr5bobbobbobbhJ6gFdS1aQeXoI0kMnV"
-	tokens := filepath.Join(t.TempDir(), "tokens.json")
+	tokens := filepath.ToSlash(filepath.Join(t.TempDir(), "tokens.json"))
 	err := os.WriteFile(tokens, []byte(`{"tokens":[{"principal":"alice","scopes":["mcp"],"token":"env:ALICE"},{"principal":"bob","scopes":["mcp"],"token":"env:BOB"}]}`), 0o600)
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	asking "github.com/pellucid-mcp/pellucid/model/counterfactual/run"
 	"github.com/pellucid-mcp/pellucid/model/llm"
 	"github.com/pellucid-mcp/pellucid/platform/egress"
+	"github.com/pellucid-mcp/pellucid/platform/privacy"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
@@ -188,7 +188,7 @@ func (c *ccrAnalyzeCmd) write(e *env, r *analysis.Report) error {
 		return fmt.Errorf("ccr: %w", err)
 	}
 	if c.Record != "" {
-		if err := os.WriteFile(c.Record, r.Evidence(), 0o600); err != nil {
+		if err := privacy.WriteFile(c.Record, r.Evidence()); err != nil {
 			return fmt.Errorf("ccr: record: %w", terminal.QuotedPath(err))
 		}
 	}

@@ -16,7 +16,7 @@ import (
 type reviewFlags struct {
 	Model     string        `name:"review-model" placeholder:"NAME" help:"Ask this language model to judge the words of every server. Any answer other than OK rejects the server."`
 	URL       string        `name:"review-url" placeholder:"URL" help:"URL of the model: https://api.openai.com/v1, https://api.anthropic.com/v1, http://127.0.0.1:11434/v1."`
-	API       string        `name:"review-api" placeholder:"FORMAT" help:"API of the model: openai-chat (default), openai-responses, anthropic or google."`
+	API       string        `name:"review-api" placeholder:"FORMAT" help:"API of the model: openai-chat (default), openai-responses, anthropic, google, or http, a judge of your own."`
 	Key       string        `name:"review-key" placeholder:"env:NAME|file:PATH" help:"Reference to the key of the model: env:NAME or file:PATH (default: no key is sent)."`
 	Reasoning bool          `name:"review-reasoning" help:"The model is a reasoning model, which accepts no temperature."`
 	Timeout   time.Duration `name:"review-timeout" placeholder:"TIME" help:"Time limit for one answer of the model (default: 2m)."`
@@ -43,7 +43,7 @@ func (f *reviewFlags) rules(verb string, o rules.Options) (*rules.Review, error)
 	r := rules.NewReview(api, f.URL, f.Model, rules.Value{})
 	r.Reasoning = f.Reasoning
 	if r.Provider() == "" {
-		return nil, exit.With(exit.Usage, errors.New(verb+": --review-api is openai-chat, openai-responses, anthropic or google"))
+		return nil, exit.With(exit.Usage, errors.New(verb+": --review-api is openai-chat, openai-responses, anthropic, google or http"))
 	}
 	if f.Timeout > 0 {
 		r.Timeout = f.Timeout

@@ -137,11 +137,11 @@ func TestCheckReviewUsage(t *testing.T) {
 		{[]string{"--review-key", "env:A"}, exit.Usage, "needs --review-model and --review-url"},
 		{[]string{"--review-model", "m", "--review-url", "http://a.example/v1"}, exit.Usage, "not https"},
 		{[]string{"--review-model", "m", "--review-url", "https://u:p@a.example/v1"}, exit.Usage, "more than host and path"},
-		{[]string{"--review-model", "m", "--review-url", "https://a.example", "--review-api", "grpc"}, exit.Usage, "openai-chat, openai-responses, anthropic or google"},
+		{[]string{"--review-model", "m", "--review-url", "https://a.example", "--review-api", "grpc"}, exit.Usage, "openai-chat, openai-responses, anthropic, google or http"},
 		{[]string{"--review-model", "m", "--review-url", "https://a.example", "--review-tokens=-1"}, exit.Usage, "positive"},
 		{[]string{"--review-model", "m", "--review-url", "https://a.example", "--review-key", "sk-secret"}, exit.Config, "by reference"},
 		{[]string{"--review-model", "m", "--review-url", "https://a.example", "--review-key", "env:NOT_THERE"}, exit.Config, "is not set"},
-		{[]string{"--config", file}, exit.Config, "openai-chat, openai-responses, anthropic or google"},
+		{[]string{"--config", file}, exit.Config, "openai-chat, openai-responses, anthropic, google or http"},
 		{[]string{"--config", filepath.Join(t.TempDir(), "no.yaml")}, exit.Config, "cannot be read"},
 	} {
 		code, out, errs := runCheck(t, nil, append(x.args, "--", "/no/such")...)

@@ -30,7 +30,7 @@ func serveUp(t *testing.T, config string) *served {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "pellucid.yaml")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(config, "$SELF", os.Args[0])), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(config, "$SELF", filepath.ToSlash(os.Args[0]))), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	u := &served{state: filepath.Join(dir, "state")}
@@ -44,7 +44,12 @@ func serveUp(t *testing.T, config string) *served {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Signal(os.Interrupt); _ = cmd.Wait() })
+	t.Cleanup(func() {
+		if cmd.Process.Signal(os.Interrupt) != nil { // as on Windows
+			_ = cmd.Process.Kill()
+		}
+		_ = cmd.Wait()
+	})
 	address, found := regexp.MustCompile(`127\.0\.0\.1:\d+`), make(chan string, 1)
 	go func() {
 		for lines := bufio.NewScanner(log); lines.Scan(); {

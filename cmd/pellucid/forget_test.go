@@ -93,7 +93,7 @@ func filesWith(t *testing.T, dir, text string) (found []string) {
 // file that it has written: docs/kept.md says where a name stands, and no secret stands
 // anywhere. Then it has the person forgotten, and looks again.
 func TestKept(t *testing.T) {
-	tokens := filepath.Join(t.TempDir(), "tokens.json")
+	tokens := filepath.ToSlash(filepath.Join(t.TempDir(), "tokens.json"))
 	if err := os.WriteFile(tokens, fmt.Appendf(nil, `{"tokens":[{"principal":%q,"scopes":["mcp"],"token":"env:TOKEN"}]}`, plantedPrincipal), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ servers:
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := dir.Journal(ingest.RefusalsName, state.JournalOptions{})
+	j, err := dir.Journal(ingest.RefusalsName, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func (t tests) Run() int {
 }
 
 func TestMain(m *testing.M) {
-	testscript.Main(tests{m}, map[string]func(){"pellucid": main})
+	testscript.Main(tests{m}, map[string]func(){"pellucid": scripttest.AsUser(main)})
 }
 
 func TestScripts(t *testing.T) { scripttest.Run(t) }

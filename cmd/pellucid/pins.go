@@ -4,10 +4,15 @@ package main
 
 import (
 	"bufio"
+
 	"fmt"
 	"slices"
 
+	"github.com/pellucid-mcp/pellucid/app/exit"
+	"github.com/pellucid-mcp/pellucid/app/install"
 	"github.com/pellucid-mcp/pellucid/boundary/pinview"
+	"github.com/pellucid-mcp/pellucid/boundary/reviewer"
+	"github.com/pellucid-mcp/pellucid/boundary/rules"
 	"github.com/pellucid-mcp/pellucid/boundary/surface"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
@@ -88,12 +93,22 @@ type pinsDiffCmd struct{ pinArgs }
 func (pinsDiffCmd) Help() string {
 	return `Both sides of every field are shown whole, hidden characters spelled out. The digest
 names the version: approve and block take it for the item, and decide about that
-version and no other.`
+version and no other. With a review in the configuration, its model is asked about each
+version that waits, and its opinion is shown.`
 }
 
 func (c *pinsDiffCmd) Run(e *env) error {
 	shown := 0
-	err := c.places().EachPin(c.Server, func(pin *surface.Pin) error {
+	ctx, stop := exit.UntilSignal()
+	defer stop()
+	model, err := c.reviewer(e)
+	if err != nil {
+		return err
+	}
+	if model != nil {
+		defer model.Close()
+	}
+	err = c.places().EachPin(c.Server, func(pin *surface.Pin) error {
 		changes, err := pinview.Changes(pin, c.Item)
 		if err != nil {
 			return err
@@ -105,6 +120,9 @@ func (c *pinsDiffCmd) Run(e *env) error {
 			pinview.Heading(w, p, pin)
 		}
 		for _, ch := range changes {
+			if it := pin.Item(ch.Key()); model != nil && it != nil && it.Pending != "" {
+				ch.Opinion = model.Opinion(ctx, pin.Server, it.Key, it.Pending)
+			}
 			if !c.JSON {
 				ch.Write(w, p)
 			} else if err := terminal.WriteJSON(w, pinview.ServerChange{Server: pin.Server, Change: ch}); err != nil {
@@ -117,4 +135,17 @@ func (c *pinsDiffCmd) Run(e *env) error {
 		fmt.Fprintln(e.Stderr, "Nothing waits.")
 	}
 	return err
+}
+
+// reviewer is the model of the review that the configuration of this installation asks for, if it does.
+func (c *pinsDiffCmd) reviewer(e *env) (*reviewer.Model, error) {
+	file := install.ConfigFile()
+	if file == "" {
+		return nil, nil
+	}
+	r, err := rules.Load(file, e.references())
+	if err != nil || r.Review == nil {
+		return nil, nil // doctor says what is wrong with the file
+	}
+	return reviewer.New(r.Review, nil, nil)
 }

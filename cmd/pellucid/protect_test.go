@@ -50,7 +50,7 @@ func TestProtectedServers(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "mcp.json")
 	config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{
-		"local": map[string]any{"command": "env", "args": []string{roleVariable + "=pellucid", self, "demo", "serve"}},
+		"local": map[string]any{"command": self, "args": []string{"demo", "serve"}, "env": map[string]string{roleVariable: "pellucid"}},
 		"remote": map[string]any{"type": "http", "url": remote.URL + "/mcp?key=s3cret",
 			"headers": map[string]string{"Authorization": "Bearer s3cret", "X-Trace": "a b"}},
 	}})

@@ -16,8 +16,9 @@ import (
 
 // TestWrapRules: what the flags say stands in the rules, each in its place.
 func TestWrapRules(t *testing.T) {
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-	t.Setenv("HOME", t.TempDir())
+	for _, name := range []string{"XDG_CONFIG_HOME", "HOME", "APPDATA"} {
+		t.Setenv(name, t.TempDir())
+	}
 	for _, tt := range []struct {
 		args []string
 		is   func(r *rules.Rules, s *rules.Server, g *gateway.Rule) bool

@@ -219,6 +219,9 @@ func TestWrapExits(t *testing.T) {
 	for _, c := range tests {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			if c.name == "loose state" && runtime.GOOS == "windows" {
+				t.Skip("modes mean nothing on Windows")
+			}
 			cmd, _ := wrapped(t, c.args...)
 			if c.env != "" {
 				cmd.Env = append(cmd.Env, c.env)

@@ -27,6 +27,7 @@ type config struct {
 	}
 	Archives []struct {
 		ID           string
+		IDs          []string
 		NameTemplate string `yaml:"name_template"`
 		BuildsInfo   info   `yaml:"builds_info"`
 		Files        []struct {
@@ -36,6 +37,7 @@ type config struct {
 	}
 	Nfpms []struct {
 		ID, Bindir, MTime string
+		IDs               []string
 		Formats           []string
 		Scripts           map[string]string
 		Contents          []struct {
@@ -75,15 +77,19 @@ func readConfig(t *testing.T) *config {
 	if err := yaml.Unmarshal([]byte(read(t, ".goreleaser.yaml")), &c); err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Builds) != 2 || len(c.Archives) != 2 || len(c.Nfpms) != 1 || len(c.Sboms) != 2 {
-		t.Fatalf("%d builds, %d archives, %d packages, %d SBOMs: want two, and one package", len(c.Builds), len(c.Archives), len(c.Nfpms), len(c.Sboms))
+	if len(c.Builds) != 3 || len(c.Archives) != 2 || len(c.Nfpms) != 1 || len(c.Sboms) != 2 {
+		t.Fatalf("%d builds, %d archives, %d packages, %d SBOMs: want three builds, one package, and two of each other", len(c.Builds), len(c.Archives), len(c.Nfpms), len(c.Sboms))
 	}
 	return &c
 }
 
 // TestBuiltAlike: a release, `make build` and the image are built by the same flags.
 func TestBuiltAlike(t *testing.T) {
-	for _, b := range readConfig(t).Builds {
+	c := readConfig(t)
+	if fmt.Sprint(c.Archives[0].IDs, c.Nfpms[0].IDs) != "[pellucid pellucid-hook] [pellucid pellucid-hook]" {
+		t.Errorf("pellucid-hook is not in each package: %v %v", c.Archives[0].IDs, c.Nfpms[0].IDs)
+	}
+	for _, b := range c.Builds {
 		flags := strings.Join(b.Flags, " ") + ` -ldflags "` + strings.Join(b.Ldflags, " ") + `"`
 		if !strings.Contains(flags, "-trimpath") {
 			t.Errorf("flags %s: without -trimpath the folder of a build is in the binary", flags)

@@ -224,7 +224,7 @@ func checksums(t *testing.T, dist string, files map[string]string) {
 }
 
 func sizes(t *testing.T, dist string) {
-	for pattern, limit := range map[string]int64{"pellucid_*_*/pellucid*": maxBinary, "*.tar.gz": maxArchive, "*.zip": maxArchive} {
+	for pattern, limit := range map[string]int64{"pellucid_*_*/pellucid*": maxBinary, "pellucid-hook_*_*/pellucid-hook*": maxHook, "*.tar.gz": maxArchive, "*.zip": maxArchive} {
 		for _, path := range glob(t, dist, pattern) {
 			fi, err := os.Stat(path)
 			if err != nil {
@@ -347,7 +347,7 @@ func formula(t *testing.T, dist string) {
 }
 
 // installed are files that every package has.
-var installed = []string{"/usr/bin/pellucid", "/etc/pellucid/pellucid.yaml", "/usr/lib/systemd/system/pellucid.service", "/usr/lib/systemd/system/pellucid.socket", "/usr/share/man/man1/pellucid.1.gz",
+var installed = []string{"/usr/bin/pellucid", "/usr/bin/pellucid-hook", "/etc/pellucid/pellucid.yaml", "/usr/lib/systemd/system/pellucid.service", "/usr/lib/systemd/system/pellucid.socket", "/usr/share/man/man1/pellucid.1.gz",
 	"/usr/share/man/man1/pellucid-wrap.1.gz",
 	"/usr/share/doc/pellucid/copyright", "/usr/share/doc/pellucid/NOTICE", "/usr/share/doc/pellucid/install.md"}
 

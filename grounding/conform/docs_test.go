@@ -66,7 +66,7 @@ func veritasSection(t *testing.T) string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "## Veritas MCP grounding, RFC v0.1\n\n")
 	fmt.Fprintf(&b, "Corpus %s, sanitation %s, Unicode %s. A MUST vector is the RFC's letter, a SHOULD\nvector more than that. ", corpus.Version, scrub.Veritas.Version(), scrub.UnicodeVersion)
-	fmt.Fprintf(&b, "The rates are those of package `ground`\non SQLite; `pellucid conform` measures any adapter over MCP.\n\n### Pass rate by family\n\n")
+	fmt.Fprintf(&b, "The rates are those of package `ground`\non SQLite; `pellucid-ground conform` measures any adapter over MCP.\n\n### Pass rate by family\n\n")
 	rateTable(t, &b)
 	fmt.Fprintf(&b, "\n### Clauses\n\nVectors are MUST + SHOULD.\n\n")
 	clauseTable(t, &b)

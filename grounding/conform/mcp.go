@@ -13,11 +13,11 @@ import (
 	"net/http"
 	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/pellucid-mcp/pellucid/platform/syserror"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -150,7 +150,7 @@ func dialError(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, exec.ErrNotFound):
 		return errors.New("conform: dial: no such program")
-	case errors.Is(err, syscall.ECONNREFUSED):
+	case syserror.Refused(err):
 		return errors.New("conform: dial: connection refused")
 	case errors.As(err, &dns):
 		return errors.New("conform: dial: the host is not known")

@@ -21,7 +21,7 @@ type Refusals struct {
 // OpenRefusals opens the journal of the state directory. fail is told of every refusal
 // that could not be recorded.
 func OpenRefusals(dir *state.Dir, fail func(error)) (*Refusals, error) {
-	j, err := dir.Journal(RefusalsName, state.JournalOptions{})
+	j, err := dir.Journal(RefusalsName, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/pellucid-mcp/pellucid/grounding/attest"
+	"github.com/pellucid-mcp/pellucid/platform/privacy"
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
@@ -41,7 +42,7 @@ func WriteKey(w io.Writer, k attest.Key) error {
 
 // CreateKey writes a key to a new file, which only its owner can read.
 func CreateKey(name string, k attest.Key) error {
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	file, err := privacy.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return fmt.Errorf("attest: create %s: %w", finding.Quote(name), terminal.WithoutPath(err))
 	}

@@ -5,6 +5,7 @@ package wire
 import (
 	"cmp"
 	"compress/gzip"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -61,37 +62,49 @@ func (l *lazyGzip) Read(p []byte) (int, error) {
 }
 
 // body reads a whole body. Its memory is counted together with the memory of the request.
-func (c *HTTP) body(f *flight, resp *http.Response) (*reuse.Buffer, error) {
+func (c *HTTP) body(ctx context.Context, f *flight, resp *http.Response) (*reuse.Buffer, error) {
 	r, err := decompress(resp)
 	if err != nil {
 		return nil, err
 	}
-	in := arrival{newRoom: c.opt.newRoom, patience: answerWait, room: f.room}
+	in := arrival{ctx: ctx, newRoom: c.opt.newRoom, patience: answerWait, room: f.room}
 	b, err := readWhole(r, resp.ContentLength, maxMessage(c.opt.Limits), in.reserve)
-	if f.room = in.takeRoom(); err != nil {
-		f.room.Leave()
+	if err != nil {
+		f.room = in.room
+		return nil, err
 	}
-	return b, err
+	f.room = in.takeRoom()
+	return b, nil
 }
 
 // AnswerCost is the memory in bytes that is counted for a byte of a message that arrives from a server. The
 // others bound when memory is counted, and how long a message waits for it.
 const (
 	AnswerCost = 2
-	worthRoom  = maxOneWrite // bytes from which on memory is counted: shorter messages cost little
-	answerWait = 10 * time.Second
+	worthRoom  = maxOneWrite      // bytes from which on memory is counted: shorter messages cost little
+	answerWait = time.Minute      // clients wait as long
 	streamWait = 30 * time.Second // of a stream, which other requests may need
 )
 
-// arrival counts the memory of messages that arrive one after the other.
+// A long message is read in turns: a turn is for so many bytes, and ends when a slow server has not sent them in time.
+const (
+	turnBytes = 64 << 10
+	turnTime  = 10 * time.Millisecond
+
+	decodeTime = 100 * time.Millisecond // of the turn in which a message is decoded
+)
+
+// arrival counts the memory of messages that arrive one after the other, and has long ones wait for their turn.
 type arrival struct {
+	ctx      context.Context // of the connection
 	newRoom  func() *intake.Room
 	patience time.Duration
 	room     *intake.Room // of the message that has begun, unless it is short
 	grow     func(n int) error
+	turnTo   int // length of the message up to which its turn lasts
 }
 
-// reserve waits for memory for n bytes of the message that has begun.
+// reserve waits for a turn to read n bytes of the message that has begun, and for memory for them.
 func (in *arrival) reserve(n int) error {
 	if n <= worthRoom || in.newRoom == nil {
 		return nil
@@ -100,13 +113,33 @@ func (in *arrival) reserve(n int) error {
 		in.room = cmp.Or(in.room, in.newRoom())
 		in.grow = in.room.Growing(AnswerCost, in.patience)
 	}
+	if err := in.waitTurn(n); err != nil {
+		return err
+	}
 	return in.grow(n)
 }
 
-// takeRoom returns the room of the message that has arrived.
+// waitTurn waits for a turn to read n bytes of the message that has begun.
+func (in *arrival) waitTurn(n int) error {
+	if n < intake.WorthTurn || n <= in.turnTo || in.room == nil {
+		return nil
+	}
+	in.turnTo = n + turnBytes
+	return in.room.WaitTurn(in.ctx, turnTime)
+}
+
+// takeRoom returns the room of the message that has arrived. It has a turn if the message is long.
 func (in *arrival) takeRoom() *intake.Room {
+	if in.turnTo > 0 {
+		_ = in.room.WaitTurn(in.ctx, decodeTime) // an error means that the connection ends
+	}
+	return in.giveUp()
+}
+
+// giveUp returns the room of the message that has begun.
+func (in *arrival) giveUp() *intake.Room {
 	room := in.room
-	in.room, in.grow = nil, nil
+	in.room, in.grow, in.turnTo = nil, nil, 0
 	return room
 }
 

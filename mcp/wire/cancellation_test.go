@@ -39,11 +39,11 @@ func TestNewCancellation(t *testing.T) {
 	}
 }
 
-// TestIDOf: a number keeps its bytes, within a bound.
+// TestIDOf: an id keeps its bytes, within a bound.
 func TestIDOf(t *testing.T) {
 	t.Parallel()
 	kept := []string{"1", "-1", "9007199254740991", `"1"`, "1.0", "1e0", "-0", "1.5", "9007199254740993", "18446744073709551616", "-1E+300",
-		strings.Repeat("9", maxNumberBytes), `"` + strings.Repeat("x", maxIDBytes) + `"`, `""`}
+		strings.Repeat("9", maxNumberBytes), `"` + strings.Repeat("x", maxIDBytes) + `"`, `""`, `"a\u0062\/"`}
 	refused := []string{"null", "true", "[1]", `{"id":1}`, strings.Repeat("9", maxNumberBytes+1), `"` + strings.Repeat("x", maxIDBytes+1) + `"`}
 	for i, src := range slices.Concat(kept, refused) {
 		var doc strictjson.Doc
@@ -54,8 +54,8 @@ func TestIDOf(t *testing.T) {
 			t.Errorf("%.20s is %v, %t", src, id, ok)
 		}
 	}
-	if id, _ := IDOf(strictjson.Value{}); id != (ID{}) {
-		t.Errorf("nothing is %v", id)
+	if id, ok := IDOf(strictjson.Value{}); ok || id != (ID{}) {
+		t.Errorf("nothing is %v, %t", id, ok)
 	}
 }
 

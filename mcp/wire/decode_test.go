@@ -22,7 +22,7 @@ var decodeTests = []struct {
 	refused string // part of the reason
 }{
 	{in: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}`, kind: Request, id: `1`, method: "tools/call"},
-	{in: `{"jsonrpc":"2.0","id":"a\u0062","method":"ping"}`, kind: Request, id: `"ab"`, method: "ping"},
+	{in: `{"jsonrpc":"2.0","id":"a\u0062","method":"ping"}`, kind: Request, id: `"a\u0062"`, method: "ping"},
 	{in: `{"jsonrpc":"2.0","id":-9007199254740992,"method":"ping"}`, kind: Request, id: `-9007199254740992`, method: "ping"},
 	{in: ` {"method":"notifications/initialized","jsonrpc":"2.0"} `, kind: Notification, method: "notifications/initialized"},
 	{in: `{"result":{},"jsonrpc":"2.0","id":0}`, kind: Response, id: `0`},

@@ -19,7 +19,9 @@ var errNoAnswer = errors.New("wire: no answer in the stream")
 
 // fly takes a request to its answer, whatever that be.
 func (c *HTTP) fly(ctx context.Context, f *flight, m *Message) {
-	defer m.Release()
+	f.room = m.room
+	m.room = nil
+	defer func() { m.Release(); f.room.Leave() }()
 	r := c.post(ctx, f, m)
 	c.mu.Lock()
 	answered, cancelled := f.answered, f.cancelled
@@ -90,7 +92,7 @@ func (c *HTTP) post(ctx context.Context, f *flight, m *Message) *refusal {
 	if r != nil {
 		return r
 	}
-	failure, named := c.decodeFailure(f, resp)
+	failure, named := c.decodeFailure(ctx, f, resp)
 	if !c.hasForgottenSession(ctx, m, resp, failure != nil && named) {
 		return c.handleResponse(ctx, f, m, resp, failure, false)
 	}
@@ -114,7 +116,7 @@ func (c *HTTP) exchangeOnce(ctx context.Context, f *flight, m *Message) *refusal
 	if r != nil {
 		return r
 	}
-	failure, _ := c.decodeFailure(f, resp)
+	failure, _ := c.decodeFailure(ctx, f, resp)
 	return c.handleResponse(ctx, f, m, resp, failure, isGone(resp) && !c.knowsSession(ctx))
 }
 
@@ -137,7 +139,7 @@ func (c *HTTP) handleResponse(ctx context.Context, f *flight, m *Message, resp *
 	}
 	switch t := mediaType(resp); t {
 	case "application/json":
-		return c.whole(f, resp)
+		return c.whole(ctx, f, resp)
 	case "text/event-stream":
 		r := c.stream(ctx, f, m, resp)
 		if r == nil {
@@ -186,11 +188,11 @@ func (c *HTTP) welcome(f *flight, resp *http.Response) *refusal {
 
 // decodeFailure returns the JSON-RPC error that came with a status of failure, as the answer to the
 // request. named means that it bears the request's id.
-func (c *HTTP) decodeFailure(f *flight, resp *http.Response) (failure *Message, named bool) {
+func (c *HTTP) decodeFailure(ctx context.Context, f *flight, resp *http.Response) (failure *Message, named bool) {
 	if resp.StatusCode/100 == 2 || mediaType(resp) != "application/json" {
 		return nil, false
 	}
-	b, err := c.body(f, resp)
+	b, err := c.body(ctx, f, resp)
 	if err != nil {
 		return nil, false
 	}
@@ -201,12 +203,13 @@ func (c *HTTP) decodeFailure(f *flight, resp *http.Response) (failure *Message, 
 	}
 	named = !m.ID.IsZero()
 	m.ID, m.buf, m.room, m.Whole, m.Cause = f.id, b, f.room, true, StatusError(resp.StatusCode)
+	f.room = nil
 	return m, named
 }
 
 // whole handles an answer that is one JSON body.
-func (c *HTTP) whole(f *flight, resp *http.Response) *refusal {
-	b, err := c.body(f, resp)
+func (c *HTTP) whole(ctx context.Context, f *flight, resp *http.Response) *refusal {
+	b, err := c.body(ctx, f, resp)
 	if err != nil {
 		return bodyRefusal(err)
 	}
@@ -216,6 +219,7 @@ func (c *HTTP) whole(f *flight, resp *http.Response) *refusal {
 		return violationRefusal(err)
 	}
 	m.buf, m.room, m.Whole = b, f.room, true
+	f.room = nil
 	if (m.Kind != Response && m.Kind != ErrorResponse) || m.ID != f.id {
 		m.Release()
 		return refuse(codeBadAnswer, errors.New("wire: the body answers another request"))

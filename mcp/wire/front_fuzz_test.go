@@ -77,7 +77,7 @@ func check(t *testing.T, w *httptest.ResponseRecorder) {
 			t.Fatalf("%v: %q", err, w.Body)
 		}
 	case "text/event-stream":
-		er := newEvents(w.Body, defaultLimits, nil)
+		er := newEvents(t.Context(), w.Body, defaultLimits, nil)
 		for {
 			ev, err := er.Next()
 			if err != nil {

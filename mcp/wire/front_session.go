@@ -182,8 +182,9 @@ func (s *FrontSession) Write(_ context.Context, m *Message) error {
 // answer gives an answer to the stream of its request. s.mu is held.
 func (s *FrontSession) answer(m *Message) {
 	st := s.pending[m.ID]
-	if st == nil {
-		return // given up
+	if st == nil { // given up
+		m.room.Leave()
+		return
 	}
 	m.Alias = st.alias
 	delete(s.pending, m.ID)

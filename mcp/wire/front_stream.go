@@ -4,6 +4,8 @@ package wire
 
 import (
 	"slices"
+
+	"github.com/pellucid-mcp/pellucid/platform/intake"
 )
 
 // stream is what one HTTP request of a client is answered with, or the one on
@@ -41,8 +43,9 @@ type stream struct {
 type queued struct {
 	no   int64
 	m    *Message
-	size int  // of the message, in bytes
-	kept bool // it bears its number as an id, and stays for a while
+	size int          // of the message, in bytes
+	room *intake.Room // of the message, instead of the session's
+	kept bool         // it bears its number as an id, and stays for a while
 }
 
 // Bounds of what waits in a stream.
@@ -84,10 +87,11 @@ func (st *stream) push(m *Message) {
 		if !m.answers() {
 			st.s.lost(m)
 		}
+		m.room.Leave()
 		return
 	}
-	e := queued{m: m, size: m.Len()}
-	if st.s.room.Take(int64(e.size)) != nil {
+	e := queued{m: m, size: m.Len(), room: m.room}
+	if e.room == nil && st.s.room.Take(int64(e.size)) != nil {
 		if !m.answers() {
 			st.s.lost(m)
 			return
@@ -130,14 +134,18 @@ func (st *stream) trim() {
 
 func (st *stream) overfull(most int) bool { return st.size > most || len(st.queue) > maxQueued }
 
-// giveBack returns n bytes to the memory of the session.
-func (st *stream) giveBack(n int) {
-	st.size -= n
-	st.s.room.Give(int64(n))
+// giveBack returns the memory of an event.
+func (st *stream) giveBack(e queued) {
+	st.size -= e.size
+	if e.room != nil {
+		e.room.Leave()
+	} else {
+		st.s.room.Give(int64(e.size))
+	}
 }
 
 func (st *stream) drop(i int) {
-	st.giveBack(st.queue[i].size)
+	st.giveBack(st.queue[i])
 	if i == 0 { // the usual case, without moving the others
 		st.queue[0] = queued{}
 		st.queue = st.queue[1:]
@@ -272,8 +280,8 @@ func (st *stream) kill() {
 		if e.no >= st.next && !e.m.answers() {
 			st.s.lost(e.m)
 		}
+		st.giveBack(e)
 	}
-	st.giveBack(st.size)
 	st.dead, st.queue = true, nil
 	st.signal()
 	if st.no != 0 {

@@ -94,7 +94,7 @@ type HTTP struct {
 type flight struct {
 	id        ID
 	method    string
-	room      *intake.Room // of the request and its answer
+	room      *intake.Room // of the request and its answer, until this is decoded
 	cancel    context.CancelCauseFunc
 	answered  bool
 	cancelled bool          // by the other side: its answer is not missed
@@ -165,7 +165,7 @@ func (c *HTTP) launch(ctx context.Context, m *Message) error {
 		return err
 	}
 	fctx, cancel := context.WithCancelCause(c.live)
-	f := &flight{id: m.ID, method: m.Method, room: m.room, cancel: cancel}
+	f := &flight{id: m.ID, method: m.Method, cancel: cancel}
 	if !c.enlist(f) {
 		<-c.room
 		cancel(nil)

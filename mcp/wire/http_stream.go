@@ -44,7 +44,7 @@ func (c *HTTP) stream(ctx context.Context, f *flight, m *Message, resp *http.Res
 // or the stream ends. The stream belongs to the request of that id; a zero id means the stream
 // for the server's own messages.
 func (c *HTTP) events(ctx context.Context, resp *http.Response, request ID, enough func() bool) (*eventReader, *refusal) {
-	er := newEvents(nil, c.opt.Limits, c.opt.newRoom)
+	er := newEvents(ctx, nil, c.opt.Limits, c.opt.newRoom)
 	body, err := decompress(resp)
 	if err != nil {
 		return er, bodyRefusal(err)

@@ -3,9 +3,9 @@
 package wire
 
 import (
+	"encoding/json"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
@@ -16,8 +16,7 @@ const (
 	maxInteger     = 1 << 53 // the last integer that every JSON reader holds exactly
 )
 
-// ID is a JSON-RPC id: a string in its one canonical JSON spelling, or a number as its peer spells it; the zero ID
-// means no id. Comparable.
+// ID is a JSON-RPC id, a string or a number, as its peer spells it; the zero ID means no id. Comparable.
 type ID struct{ raw string }
 
 // IntID returns the ID n. It panics beyond ±2^53, which no peer could echo.
@@ -51,27 +50,23 @@ func (id ID) Int() (n int64, ok bool) {
 	return n, err == nil
 }
 
-// IDOf reads an id, that of a message or one in its params. A number keeps its bytes, since its peer may know
-// it only by them: 1 and 1.0 are two ids.
+// IDOf reads an id, that of a message or one in its params. It keeps its bytes, since its peer may know it only by
+// them: 1 and 1.0 are two ids.
 func IDOf(v strictjson.Value) (ID, bool) {
-	switch raw := v.Raw(); v.Kind() {
-	case '"':
-		if s := v.Text(); len(s) <= maxIDBytes {
-			return StringID(s), true
-		}
-	case '0':
-		if len(raw) <= maxNumberBytes {
-			return ID{string(raw)}, true
-		}
+	most := map[strictjson.Kind]int{'"': maxIDBytes + 2, '0': maxNumberBytes}[v.Kind()]
+	raw := v.Raw()
+	if len(raw) == 0 || len(raw) > most {
+		return ID{}, false
 	}
-	return ID{}, false
+	return ID{string(raw)}, true
 }
 
-// asRequestID returns the id of the request that a peer answers with id. Our own ids are integers; some servers
-// return them as strings (`"1"`), or as other spellings of the number (`1.0`).
+// asRequestID returns the id of the request that a peer answers with id. Our own ids are integers; some servers return them
+// as strings (`"1"`), or as other spellings of the number (`1.0`).
 func (id ID) asRequestID() ID {
-	if s, quoted := strings.CutPrefix(id.raw, `"`); quoted {
-		if n, err := strconv.ParseInt(strings.TrimSuffix(s, `"`), 10, 64); err == nil && n >= 0 && n <= maxInteger {
+	var s string
+	if json.Unmarshal([]byte(id.raw), &s) == nil {
+		if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 && n <= maxInteger {
 			return IntID(n)
 		}
 		return id

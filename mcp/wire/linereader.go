@@ -123,6 +123,9 @@ func (lr *lineReader) fill() {
 		lr.read(grown)
 		lr.scanned = len(lr.buf)
 	}
+	if lr.full = lr.in.waitTurn(len(lr.buf)-lr.off) != nil; lr.full {
+		return
+	}
 	n, err := lr.r.Read(lr.buf[len(lr.buf):cap(lr.buf)])
 	lr.buf = lr.buf[:len(lr.buf)+n]
 	if lr.idle++; n > 0 {
@@ -143,7 +146,7 @@ func (lr *lineReader) skip() error {
 	if lr.full {
 		v.Reason, lr.full = reasonNoRoom, false
 	}
-	lr.in.takeRoom().Leave()
+	lr.in.giveUp().Leave()
 	mem, piece := lr.mem, lr.buf[lr.off:]
 	lr.read(nil)
 	for {

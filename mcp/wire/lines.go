@@ -10,11 +10,11 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/intake"
 	"github.com/pellucid-mcp/pellucid/platform/reuse"
+	"github.com/pellucid-mcp/pellucid/platform/syserror"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -61,7 +61,9 @@ type Lines struct {
 	limited deadliner     // w, if a write to it can be interrupted
 	pen     chan struct{} // room for the one who writes
 
-	closed    chan struct{}
+	live      context.Context // until Close
+	closed    <-chan struct{} // of live
+	stop      context.CancelFunc
 	closeOnce sync.Once
 	closeErr  error
 }
@@ -75,7 +77,9 @@ var _ Conn = (*Lines)(nil)
 // closes both where they are io.Closers.
 func NewLines(r io.Reader, w io.Writer, opt LinesOptions) *Lines {
 	l := &Lines{to: newDelivery(), r: r, w: w, lim: opt.Limits, stray: opt.Stray, newRoom: opt.Room,
-		pen: make(chan struct{}, 1), closed: make(chan struct{})}
+		pen: make(chan struct{}, 1)}
+	l.live, l.stop = context.WithCancel(context.Background())
+	l.closed = l.live.Done()
 	if d, can := w.(deadliner); can && d.SetWriteDeadline(time.Time{}) == nil {
 		l.limited = d
 	}
@@ -95,7 +99,7 @@ func (l *Lines) Start(r Receiver) {
 // read is a goroutine of its own because a read of a pipe or terminal that
 // this process inherited cannot be interrupted.
 func (l *Lines) read() {
-	lr := lineReader{r: l.r, max: maxMessage(l.lim), in: arrival{newRoom: l.newRoom, patience: streamWait}}
+	lr := lineReader{r: l.r, max: maxMessage(l.lim), in: arrival{ctx: l.live, newRoom: l.newRoom, patience: streamWait}}
 	for {
 		select {
 		case <-l.closed:
@@ -298,7 +302,7 @@ func fold(raw []byte) {
 
 // peerError names the ways in which a peer that has gone shows itself.
 func peerError(err error) error {
-	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, os.ErrClosed) {
+	if syserror.Lost(err) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, os.ErrClosed) {
 		return ErrPeerClosed
 	}
 	return err
@@ -308,7 +312,7 @@ func peerError(err error) error {
 // a stream that cannot be interrupted.
 func (l *Lines) Close() error {
 	l.closeOnce.Do(func() {
-		close(l.closed)
+		l.stop()
 		l.to.end(ErrClosed)
 		errs := make(chan error, 1)
 		// Closing a stream that the system holds in a write may itself block.

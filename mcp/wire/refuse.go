@@ -16,6 +16,7 @@ import (
 
 	"github.com/pellucid-mcp/pellucid/platform/backoff"
 	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
 // StatusError is the HTTP status with which an upstream refused a request.
@@ -29,6 +30,7 @@ type refusal struct {
 	code  int
 	text  string
 	cause error
+	said  []byte // the error with which the upstream has answered a request of ours
 }
 
 var refusalText = map[int]string{
@@ -41,7 +43,7 @@ var refusalText = map[int]string{
 	CodeNoRoom:       "pellucid: too much is under way to read the server's answer: ask again",
 }
 
-func refuse(code int, cause error) *refusal { return &refusal{code, refusalText[code], cause} }
+func refuse(code int, cause error) *refusal { return &refusal{code: code, text: refusalText[code], cause: cause} }
 
 func (r *refusal) Error() string { return r.cause.Error() }
 
@@ -56,20 +58,24 @@ func (r *refusal) local(id ID) *Message {
 }
 
 // AnswerTo returns the error response that tells the sender of a request why the upstream did not
-// answer it. It returns nil unless err wraps the Cause of a Local message.
+// answer it. It returns nil unless err wraps the Cause of a Local message, or an error of [RefusedWith]:
+// then the response has the upstream's words, is not Local, and must be inspected like its other answers.
 func AnswerTo(id ID, err error) *Message {
 	r, ok := errors.AsType[*refusal](err)
-	if !ok {
+	switch {
+	case !ok:
 		return nil
+	case r.said != nil:
+		return parsed(NewError(id, r.said))
 	}
 	return r.local(id)
 }
 
 // RefusedWith wraps cause for a request of ours that the upstream has answered with an error of
-// that code, so that [AnswerTo] reports the code to clients that wait for the same answer.
-func RefusedWith(code int64, cause error) error {
+// that code and those words, so that [AnswerTo] reports them to clients that wait for the same answer.
+func RefusedWith(code int64, words string, cause error) error {
 	r := refuse(codeStatus, cause)
-	r.text += fmt.Sprintf(": error %d", code)
+	r.said = append(strictjson.AppendQuote(fmt.Appendf(nil, `{"code":%d,"message":`, code), words), '}')
 	return r
 }
 

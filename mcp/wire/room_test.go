@@ -30,7 +30,7 @@ func TestArrivalsHaveRoom(t *testing.T) {
 	for name, read := range map[string]func() (*Message, error){
 		"line": func() (*Message, error) {
 			l := NewLines(nil, io.Discard, LinesOptions{})
-			lr := lineReader{r: strings.NewReader(long + "\n" + short + "\n"), max: 4 * size, in: arrival{newRoom: room, patience: time.Millisecond}}
+			lr := lineReader{r: strings.NewReader(long + "\n" + short + "\n"), max: 4 * size, in: arrival{ctx: t.Context(), newRoom: room, patience: time.Millisecond}}
 			p := &pulled{Conn: l, in: make(chan incoming, 4), ended: make(chan struct{}), closed: make(chan struct{})}
 			l.to.start(p)
 			line, owned, err := lr.next()
@@ -47,7 +47,7 @@ func TestArrivalsHaveRoom(t *testing.T) {
 			return (<-p.in).m, nil
 		},
 		"event": func() (*Message, error) {
-			er := newEvents(nil, defaultLimits, room)
+			er := newEvents(t.Context(), nil, defaultLimits, room)
 			er.in.patience = time.Millisecond
 			er.R = heldReader{strings.NewReader("data: " + long + "\n\n"), er}
 			ev, err := er.Next()
@@ -61,7 +61,7 @@ func TestArrivalsHaveRoom(t *testing.T) {
 			return m, nil
 		},
 		"body": func() (*Message, error) {
-			in := arrival{newRoom: room, patience: time.Millisecond}
+			in := arrival{ctx: t.Context(), newRoom: room, patience: time.Millisecond}
 			b, err := readWhole(bytes.NewReader([]byte(long)), -1, 4*size, in.reserve)
 			if err != nil {
 				in.takeRoom().Leave()

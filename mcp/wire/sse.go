@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"context"
 	"io"
 	"slices"
 
@@ -27,8 +28,8 @@ type eventReader struct {
 	in      arrival
 }
 
-func newEvents(r io.Reader, l strictjson.Limits, newRoom func() *intake.Room) *eventReader {
-	es := &eventReader{lim: l, in: arrival{newRoom: newRoom, patience: streamWait}}
+func newEvents(ctx context.Context, r io.Reader, l strictjson.Limits, newRoom func() *intake.Room) *eventReader {
+	es := &eventReader{lim: l, in: arrival{ctx: ctx, newRoom: newRoom, patience: streamWait}}
 	es.Reader = eventstream.Reader{R: r, Decoder: eventstream.Decoder{Max: maxMessage(l), Append: es.append}}
 	return es
 }
@@ -58,7 +59,7 @@ func (h heldReader) Read(p []byte) (int, error) {
 		n += len(b.Bytes())
 	}
 	if err := es.in.reserve(n); err != nil {
-		es.in.takeRoom().Leave()
+		es.in.giveUp().Leave()
 		return 0, err
 	}
 	return h.Reader.Read(p)

@@ -138,7 +138,7 @@ func (c *SSE) requestStream(ctx context.Context) (*eventReader, io.Closer, *refu
 	case mediaType(resp) != "text/event-stream":
 		r = refuse(codeBadAnswer, fmt.Errorf("wire: a stream with content type %s", finding.Quote(mediaType(resp))))
 	}
-	er := newEvents(nil, c.opt.Limits, c.opt.newRoom)
+	er := newEvents(ctx, nil, c.opt.Limits, c.opt.newRoom)
 	if r == nil {
 		var body io.Reader
 		var err error

@@ -34,48 +34,69 @@ var systems = []system{
 }
 
 // program is the name of the binary on the system.
-func (s system) program() string {
+func (s system) program() string { return s.file("pellucid") }
+
+func (s system) file(name string) string {
 	if s.os == "windows" {
-		return "pellucid.exe"
+		name += ".exe"
 	}
-	return "pellucid"
+	return name
 }
 
 type binary struct {
 	system
 	content []byte
 	info    *debug.BuildInfo
+	hook    []byte // pellucid-hook
 }
 
-// readBinaries reads one binary for each system. It refuses one that was built for another
+// files are the binaries in a folder of a package.
+func (b binary) files(folder string) []file {
+	return []file{{folder + b.program(), b.content, true}, {folder + b.file("pellucid-hook"), b.hook, true}}
+}
+
+// readBinaries reads the binaries for each system. It refuses one that was built for another
 // system than its folder says, and one that needs a C library.
 func readBinaries(folder string) ([]binary, error) {
 	var out []binary
 	for _, s := range systems {
-		pattern := filepath.Join(folder, "pellucid_"+s.os+"_"+s.arch+"*", s.program())
-		found, err := filepath.Glob(pattern)
+		content, info, err := s.read(folder, "pellucid")
 		if err != nil {
 			return nil, err
 		}
-		if len(found) != 1 {
-			return nil, fmt.Errorf("pack: %d files match %s, want one", len(found), pattern)
-		}
-		content, err := os.ReadFile(found[0])
+		hook, _, err := s.read(folder, "pellucid-hook")
 		if err != nil {
 			return nil, err
 		}
-		info, err := buildinfo.Read(bytes.NewReader(content))
-		if err != nil {
-			return nil, fmt.Errorf("pack: read build information of %s: %w", found[0], err)
-		}
-		for key, want := range map[string]string{"GOOS": s.os, "GOARCH": s.arch, "CGO_ENABLED": "0"} {
-			if got := setting(info, key); got != want {
-				return nil, fmt.Errorf("pack: %s was built with %s=%s, want %s", found[0], key, got, want)
-			}
-		}
-		out = append(out, binary{s, content, info})
+		out = append(out, binary{s, content, info, hook})
 	}
 	return out, nil
+}
+
+// read reads the binary of that name for the system.
+func (s system) read(folder, name string) ([]byte, *debug.BuildInfo, error) {
+	pattern := filepath.Join(folder, name+"_"+s.os+"_"+s.arch+"*", s.file(name))
+	found, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(found) != 1 {
+		return nil, nil, fmt.Errorf("pack: %d files match %s, want one", len(found), pattern)
+	}
+	content, err := os.ReadFile(found[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := buildinfo.Read(bytes.NewReader(content))
+	if err != nil {
+		return nil, nil, fmt.Errorf("pack: read build information of %s: %w", found[0], err)
+	}
+	for key, want := range map[string]string{"GOOS": s.os, "GOARCH": s.arch, "CGO_ENABLED": "0"} {
+		if got := setting(info, key); got != want {
+			return nil, nil, fmt.Errorf("pack: %s was built with %s=%s, want %s", found[0], key, got, want)
+		}
+	}
+	return content, info, nil
 }
 
 func setting(info *debug.BuildInfo, key string) string {

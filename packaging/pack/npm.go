@@ -63,8 +63,8 @@ func npmPackages(r *release) ([]file, error) {
 		name := b.npmOS + "-" + b.npmCPU
 		m := r.npmManifest(npmScope+name, "The binary of pellucid for "+name+". Install the package pellucid instead.")
 		m.OS, m.CPU, m.Unplugged = []string{b.npmOS}, []string{b.npmCPU}, true
-		f, err := r.npmPackage(m, "pellucid-mcp-"+name, file{"bin/" + b.program(), b.content, true},
-			file{name: "README.md", content: fmt.Appendf(nil, "# %s\n\n%s\n", m.Name, m.Description)})
+		f, err := r.npmPackage(m, "pellucid-mcp-"+name, append(b.files("bin/"),
+			file{name: "README.md", content: fmt.Appendf(nil, "# %s\n\n%s\n", m.Name, m.Description)})...)
 		if err != nil {
 			return nil, err
 		}

@@ -159,6 +159,50 @@ func TestShim(t *testing.T) {
 	}
 }
 
+// TestShimOnWindows: Ctrl-C reaches the program by the console. The shim does not end it, and ends as it does.
+func TestShimOnWindows(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the program of this test is a shell script")
+	}
+	windows := write(t, t.TempDir(), file{name: "windows.js", content: []byte("Object.defineProperty(process, 'platform', {value: 'win32'})")})
+	for version, node := range nodes(t) {
+		t.Run(version, func(t *testing.T) {
+			s := here(t)
+			shim := unpacked(t, "#!/bin/sh\ntrap 'exit 7' INT TERM HUP\necho ready\nread x\necho $x\nexit 3")
+			own := filepath.Join(shim, "..", "..", "..", "@pellucid-mcp")
+			if err := os.Rename(filepath.Join(own, s.npmOS+"-"+s.npmCPU), filepath.Join(own, "win32-"+s.npmCPU)); err != nil {
+				t.Fatal(err)
+			}
+			bin := filepath.Join(own, "win32-"+s.npmCPU, "bin", "pellucid")
+			if err := os.Rename(bin, bin+".exe"); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(node, "--require", windows, shim)
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := &watched{want: "ready\n", seen: make(chan struct{})}
+			cmd.Stdout, cmd.Stderr = out, out
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-out.seen:
+			case <-time.After(time.Minute):
+				t.Error("the program did not start")
+			}
+			if err := errors.Join(cmd.Process.Signal(syscall.SIGINT), cmd.Process.Signal(syscall.SIGTERM)); err != nil {
+				t.Error(err)
+			}
+			_, _ = in.Write([]byte("goes on\n"))
+			if err = cmd.Wait(); out.got.String() != "ready\ngoes on\n" || ended(err) != 3 {
+				t.Errorf("%q, %d", out.got.String(), ended(err))
+			}
+		})
+	}
+}
+
 // A watched buffer says when it holds want. One goroutine of exec writes to it.
 type watched struct {
 	got  bytes.Buffer
@@ -321,7 +365,7 @@ func TestNPMPack(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for _, p := range []file{packages[0], packages[6]} { // the other systems' are like the first
+	for files, p := range map[int]file{6: packages[0], 5: packages[6]} { // the other systems' are like the first
 		path := write(t, dir, p)
 		for _, f := range unpackNPM(t, p) {
 			write(t, filepath.Join(dir, "unpacked", strings.TrimSuffix(p.name, ".tgz")), f)
@@ -342,7 +386,7 @@ func TestNPMPack(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 		}
-		if a, b := fmt.Sprint(listed[0]), fmt.Sprint(listed[1]); a != b || len(listed[0]) != 1 || len(listed[0][0].Files) != 5 {
+		if a, b := fmt.Sprint(listed[0]), fmt.Sprint(listed[1]); a != b || len(listed[0]) != 1 || len(listed[0][0].Files) != files {
 			t.Errorf("%s: npm would write\n%s\nand we wrote\n%s", p.name, b, a)
 		}
 	}

@@ -32,7 +32,7 @@ func scripts(version string) *release {
 	for _, s := range systems {
 		info := &debug.BuildInfo{GoVersion: "go1.26.8", Main: debug.Module{Path: "github.com/pellucid-mcp/pellucid"},
 			Deps: []*debug.Module{{Path: "example.org/a", Version: "v1.0.0"}}}
-		r.binaries = append(r.binaries, binary{s, fmt.Appendf(nil, script, version), info})
+		r.binaries = append(r.binaries, binary{s, fmt.Appendf(nil, script, version), info, fmt.Appendf(nil, script, "hook")})
 	}
 	return r
 }
@@ -120,6 +120,9 @@ func TestNPMPackages(t *testing.T) {
 		if b := files["bin/"+systems[i].program()]; !b.executable || string(b.content) != fmt.Sprintf(script, "1.2.3") {
 			t.Errorf("%s: the binary is %+v", f.name, b)
 		}
+		if b := files["bin/"+systems[i].file("pellucid-hook")]; !b.executable || string(b.content) != fmt.Sprintf(script, "hook") {
+			t.Errorf("%s: pellucid-hook is %+v", f.name, b)
+		}
 	}
 	if len(top.Dependencies) != 6 || top.Bin["pellucid"] != npmProgram || !unpackNPM(t, got[6])[npmProgram].executable {
 		t.Errorf("pellucid: %+v", top)
@@ -189,7 +192,7 @@ func checkWheel(t *testing.T, f file, s system) {
 			t.Errorf("%s: RECORD says %q of %s, want %q", f.name, record[name], name, want)
 		}
 	}
-	if len(record) != len(held) || held["pellucid-1.2.3rc1.data/scripts/"+s.program()] == nil {
+	if len(record) != len(held) || held["pellucid-1.2.3rc1.data/scripts/"+s.program()] == nil || held["pellucid-1.2.3rc1.data/scripts/"+s.file("pellucid-hook")] == nil {
 		t.Errorf("%s holds %d files, RECORD names %d", f.name, len(held), len(record))
 	}
 	for tag := range strings.SplitSeq(s.wheel, ".") {
@@ -221,7 +224,7 @@ func TestReadBinaries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if name == "another system" && runtime.GOOS+runtime.GOARCH == "linuxamd64" {
 				// The first system passes, unless a C library is in it, and the second does not.
-				tt.files = append(tt.files, file{name: "pellucid_linux_arm64/pellucid", content: content})
+				tt.files = append(tt.files, file{name: "pellucid-hook_linux_amd64_v1/pellucid-hook", content: content}, file{name: "pellucid_linux_arm64/pellucid", content: content})
 			}
 			folder := t.TempDir()
 			if len(tt.files) > 0 {

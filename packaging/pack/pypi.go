@@ -65,13 +65,12 @@ func wheel(r *release, b binary, version string) (file, error) {
 	metadata := fmt.Sprintf("Metadata-Version: 2.4\nName: pellucid\nVersion: %s\nSummary: %s\nKeywords: mcp,model-context-protocol,security,prompt-injection\n"+
 		"License-Expression: Apache-2.0\nLicense-File: LICENSE\nLicense-File: NOTICE\nProject-URL: Source, %s\n"+
 		"Requires-Python: >=3.8\nDescription-Content-Type: text/markdown\n\n%s", version, summary, homepage, pypiReadme)
-	files := []file{
-		{base + ".data/scripts/" + b.program(), b.content, true},
+	files := append(b.files(base+".data/scripts/"), []file{
 		{name: info + "licenses/LICENSE", content: r.license},
 		{name: info + "licenses/NOTICE", content: r.notice},
 		{name: info + "METADATA", content: []byte(metadata)},
 		{name: info + "WHEEL", content: []byte("Wheel-Version: 1.0\nGenerator: pellucid-pack\nRoot-Is-Purelib: false\n" + tags.String())},
-	}
+	}...)
 	var record strings.Builder
 	for _, f := range files {
 		sum := sha256.Sum256(f.content)

@@ -13,8 +13,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"syscall"
 
+	"github.com/pellucid-mcp/pellucid/platform/syserror"
 	"github.com/pellucid-mcp/pellucid/text/strictjson"
 )
 
@@ -156,7 +156,7 @@ func RequestErrorOf(ctx context.Context, who string, err error) error {
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return errors.New(who + "'s name cannot be resolved")
 	}
-	if errors.Is(err, syscall.ECONNREFUSED) {
+	if syserror.Refused(err) {
 		return errors.New(who + " cannot be reached: connection refused")
 	}
 	return errors.New(who + " cannot be reached")

@@ -22,10 +22,7 @@ var (
 // WrapWords returns the words of pellucid wrap in a command line, from "wrap" on, or nil if the command starts another
 // program or verb. binary is the configured path of the program; it may be empty.
 func WrapWords(command []string, binary string) []string {
-	if len(command) > 2 && bareName(command[0]) == "cmd" && strings.EqualFold(command[1], "/c") {
-		command = command[2:]
-	}
-	if len(command) == 0 {
+	if command = behindShell(command); len(command) == 0 {
 		return nil
 	}
 	rest := command[1:]
@@ -45,6 +42,31 @@ func WrapWords(command []string, binary string) []string {
 		return nil
 	}
 	return rest
+}
+
+// behindShell returns the command that cmd.exe is asked to run, or command itself. It is nil where cmd.exe would find more
+// than a single command in it, or might, by the value of a variable.
+func behindShell(command []string) []string {
+	if len(command) == 0 || bareName(strings.TrimPrefix(strings.ToLower(command[0]), `c:\windows\system32\`)) != "cmd" {
+		return command
+	}
+	for i, word := range command[1:] {
+		if !strings.HasPrefix(word, "/") {
+			return nil
+		}
+		if !strings.EqualFold(word, "/c") {
+			continue
+		}
+		command = command[i+2:]
+		if slices.ContainsFunc(command, func(word string) bool { return strings.ContainsAny(word, "&|<>^%!\"\r\n") }) {
+			return nil
+		}
+		if len(command) == 1 { // all of the command in a single word
+			return strings.Fields(command[0])
+		}
+		return command
+	}
+	return nil
 }
 
 // isPackage reports whether a word names the package pellucid of a registry, in any version. A version with a colon or a

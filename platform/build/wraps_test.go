@@ -48,7 +48,9 @@ func TestIsThisProgram(t *testing.T) {
 		}
 		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), ".")
 		build.Dir = at
-		if out, err := build.CombinedOutput(); err != nil {
+		if out, err := build.CombinedOutput(); errors.Is(err, exec.ErrNotFound) {
+			t.Skip("the go command is not in the path")
+		} else if err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
@@ -73,14 +75,23 @@ func TestWrapWords(t *testing.T) {
 		"pellucid " + wrap: wrap, "/opt/pellucid " + wrap: wrap, "npx pellucid " + wrap: wrap, "npx -y pellucid@1.2.3 " + wrap: wrap,
 		"npx.cmd --yes pellucid@latest " + wrap: wrap, "cmd /c npx -y pellucid " + wrap: wrap, "npx -p pellucid@2 pellucid " + wrap: wrap,
 		"bunx pellucid " + wrap: wrap, "uvx pellucid==1.0 " + wrap: wrap, "uvx --from pellucid pellucid " + wrap: wrap,
-		"npx -y -- pellucid " + wrap: wrap,
-		"pellucid up":                "", "pellucid": "", "": "", "npx": "", "npx pellucid": "", "npx -y srv " + wrap: "", "npx wrap": "",
+		"npx -y -- pellucid " + wrap: wrap, "cmd /c pellucid " + wrap: wrap, "CMD.EXE /d /s /C pellucid.exe " + wrap: wrap,
+		`C:\Windows\System32\cmd.exe /q /e:on /c pellucid ` + wrap: wrap, "cmd /c npx.cmd -y pellucid " + wrap: wrap,
+		"pellucid up": "", "pellucid": "", "": "", "npx": "", "npx pellucid": "", "npx -y srv " + wrap: "", "npx wrap": "",
 		"npx --package=evil pellucid " + wrap: "", "npx -p evil pellucid " + wrap: "", "npx --registry=http://h pellucid " + wrap: "",
 		"npx pellucid@npm:evil " + wrap: "", "npx pellucid@file:../evil " + wrap: "", "npx pellucid@evil/repo " + wrap: "",
-		"npx pellucid-evil " + wrap: "", "./npx pellucid " + wrap: "", "uvx --from git+https://h/evil pellucid " + wrap: "", "cmd /c": "",
+		"npx pellucid-evil " + wrap: "", "./npx pellucid " + wrap: "", "uvx --from git+https://h/evil pellucid " + wrap: "", "cmd /c": "", "cmd": "",
+		"cmd /k pellucid " + wrap: "", "cmd pellucid " + wrap: "", `C:\evil\cmd.exe /c pellucid ` + wrap: "", `.\cmd.exe /c pellucid ` + wrap: "",
+		"cmd /c pellucid " + wrap + " & evil": "", "cmd /c pellucid " + wrap + "|evil": "", "cmd /c pellucid " + wrap + " %X%": "", "cmd /c evil&pellucid " + wrap: "",
+		"cmd /c cmd /c pellucid " + wrap: "",
 	} {
 		if got := WrapWords(strings.Fields(command), "/opt/pellucid"); !slices.Equal(got, strings.Fields(want)) {
 			t.Errorf("%s: %q", command, got)
+		}
+	}
+	for word, want := range map[string]string{"pellucid " + wrap: wrap, " npx  -y pellucid " + wrap: wrap, "evil": "", "": "", " ": "", `"pellucid" ` + wrap: ""} {
+		if got := WrapWords([]string{"cmd", "/c", word}, ""); !slices.Equal(got, strings.Fields(want)) {
+			t.Errorf("cmd /c with the word %q: %q", word, got)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"sync"
 	"time"
 
@@ -132,7 +133,7 @@ func Start(c Command) (*Process, error) {
 	}
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Dir = c.Dir
-	cmd.Env, _ = environ(os.Environ(), c.Inherit, c.Env)
+	cmd.Env, _ = environ(runtime.GOOS, os.Environ(), c.Inherit, c.Env)
 	// Files, not readers: Wait must not wait for whoever else holds the pipes.
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.stdinR, p.stdoutW, p.stderrW
 

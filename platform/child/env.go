@@ -37,20 +37,20 @@ var Passed = []Need{
 		"NO_PROXY", "no_proxy", "NODE_USE_ENV_PROXY"}},
 	{What: "install and run packages of npm, pnpm, Yarn, Bun and Deno", urls: true, folds: true, Names: []string{
 		"npm_config_*", "COREPACK_*", "PNPM_HOME", "YARN_*", "BUN_*", "DENO_DIR", "DENO_INSTALL_ROOT",
-		"NVM_DIR", "VOLTA_HOME", "FNM_*"}},
+		"NVM_DIR", "NVM_HOME", "NVM_SYMLINK", "VOLTA_HOME", "FNM_*"}},
 	{What: "install and run packages of Python", urls: true, folds: true, Names: []string{
 		"UV_*", "PIP_*", "PIPX_*", "PYENV_ROOT", "PYTHONUTF8", "PYTHONIOENCODING"}},
 	{What: "find other tools and containers", Names: []string{
-		"ASDF_DIR", "ASDF_DATA_DIR", "MISE_DATA_DIR", "JAVA_HOME", "DOTNET_ROOT", "GOPATH", "CARGO_HOME", "RUSTUP_HOME",
+		"ASDF_DIR", "ASDF_DATA_DIR", "MISE_DATA_DIR", "JAVA_HOME", "DOTNET_ROOT", "DOTNET_ROOT(X86)", "GOPATH", "CARGO_HOME", "RUSTUP_HOME",
 		"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY"}},
 	{What: "open a window or the user's browser", Names: []string{
 		"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "BROWSER",
 		"WSL_DISTRO_NAME", "WSL_INTEROP", "WSLENV"}},
 	{What: "run on Windows", Names: []string{
-		"ALLUSERSPROFILE", "APPDATA", "COMMONPROGRAMFILES", "COMMONPROGRAMFILES(X86)", "COMMONPROGRAMW6432",
+		"ALLUSERSPROFILE", "APPDATA", "COMMONPROGRAMFILES", "COMMONPROGRAMFILES(ARM)", "COMMONPROGRAMFILES(X86)", "COMMONPROGRAMW6432",
 		"COMPUTERNAME", "COMSPEC", "DRIVERDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "NUMBER_OF_PROCESSORS",
-		"OS", "PATHEXT", "PROCESSOR_*", "PROGRAMDATA", "PROGRAMFILES", "PROGRAMFILES(X86)", "PROGRAMW6432",
-		"PSMODULEPATH", "PUBLIC", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERDOMAIN", "USERNAME", "USERPROFILE", "WINDIR"}},
+		"OS", "PATHEXT", "PROCESSOR_*", "PROGRAMDATA", "PROGRAMFILES", "PROGRAMFILES(ARM)", "PROGRAMFILES(X86)", "PROGRAMW6432",
+		"PSMODULEPATH", "PUBLIC", "SESSIONNAME", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERDNSDOMAIN", "USERDOMAIN", "USERNAME", "USERPROFILE", "WINDIR"}},
 }
 
 // secretWords are the parts of a name by which package managers are given secrets, and by
@@ -71,35 +71,34 @@ var userinfo = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 // query, which some services sign or put a token into.
 var urlSecret = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(://)[^/?#\s,@]+@|(://[^?#\s,]*)\?[^#\s,]*`) })
 
-// need is what a variable is passed on for; nil: it is not passed on.
-func need(name string) *Need {
+// need finds what a variable is passed on for on a system, and reports whether Passed lists its whole name.
+func need(goos, name string) (n *Need, listed bool) {
 	for i := range Passed {
 		n := &Passed[i]
+		same := func(a, b string) bool { return a == b || (n.folds || goos == "windows") && strings.EqualFold(a, b) }
 		for _, w := range n.Names {
 			begin, open := strings.CutSuffix(w, "*")
-			is := strings.EqualFold(name, w) && (n.folds || name == w || runtime.GOOS == "windows")
-			if open && len(name) > len(begin) {
-				is = strings.EqualFold(name[:len(begin)], begin) && (n.folds || strings.HasPrefix(name, begin) || runtime.GOOS == "windows")
-			}
-			if is {
-				return n
+			switch {
+			case same(name, w):
+				return n, true
+			case open && len(name) > len(begin) && same(name[:len(begin)], begin):
+				return n, false
 			}
 		}
 	}
-	return nil
+	return nil, false
 }
 
-// secret reports whether a variable that is passed on for n carries a secret, by its name or
-// by its value.
-func (n *Need) secret(name, value string) bool {
+// secretName reports whether the name of a variable says that it carries a secret.
+func secretName(name string) bool {
 	lower := strings.ToLower(name)
-	if strings.Contains(lower, "//") { // npm_config_//registry.example/:_authToken
-		return true
-	}
 	words := strings.FieldsFunc(lower, func(r rune) bool { return r == '_' || r == '-' || r == ':' })
-	if slices.ContainsFunc(words, func(w string) bool { return slices.Contains(secretWords, w) }) {
-		return true
-	}
+	return strings.Contains(lower, "//") || // npm_config_//registry.example/:_authToken
+		slices.ContainsFunc(words, func(w string) bool { return slices.Contains(secretWords, w) })
+}
+
+// secretValue reports whether the value of a variable that is passed on for n carries a secret.
+func (n *Need) secretValue(value string) bool {
 	return n.urls && (userinfo().MatchString(value) || n.folds && urlSecret().MatchString(value))
 }
 
@@ -108,13 +107,13 @@ func (n *Need) secret(name, value string) bool {
 // same name from the public one, which anyone may publish there; asked without a password, the
 // index refuses.
 func (n *Need) bare(name, value string) string {
-	if !n.folds || !strings.Contains(value, "://") {
+	if !n.folds || !strings.Contains(value, "://") || secretName(name) {
 		return ""
 	}
 	for range 2 { // the user, then the query
 		value = urlSecret().ReplaceAllString(value, "$1$2")
 	}
-	if n.secret(name, value) {
+	if n.secretValue(value) {
 		return ""
 	}
 	return value
@@ -123,11 +122,8 @@ func (n *Need) bare(name, value string) string {
 // environ picks from parent the default and the inherited names and adds extra. A later
 // setting of a name wins. withheld are the names of Passed that are set and carry a secret; the
 // URL of a package index is passed on without it.
-func environ(parent, inherit, extra []string) (env, withheld []string) {
-	same := func(a, b string) bool { return a == b }
-	if runtime.GOOS == "windows" {
-		same = strings.EqualFold
-	}
+func environ(goos string, parent, inherit, extra []string) (env, withheld []string) {
+	same := func(a, b string) bool { return a == b || goos == "windows" && strings.EqualFold(a, b) }
 	env = []string{} // never nil: nil means everything to os/exec
 	for _, kv := range parent {
 		name, value, ok := strings.Cut(kv, "=")
@@ -139,10 +135,10 @@ func environ(parent, inherit, extra []string) (env, withheld []string) {
 			env = append(env, kv)
 			continue
 		}
-		n := need(name)
+		n, listed := need(goos, name)
 		switch {
 		case n == nil, slices.Contains(commandWords, strings.ToLower(name)):
-		case !n.secret(name, value):
+		case (listed || !secretName(name)) && !n.secretValue(value):
 			env = append(env, kv)
 		case !slices.ContainsFunc(extra, func(kv string) bool { set, _, _ := strings.Cut(kv, "="); return same(set, name) }):
 			withheld = append(withheld, name)
@@ -158,7 +154,7 @@ func environ(parent, inherit, extra []string) (env, withheld []string) {
 // get if they carried no secret: a proxy or a package index whose URL holds a password, a token
 // of a registry. Inherit passes one on.
 func (c *Command) Withheld() []string {
-	_, withheld := environ(os.Environ(), c.Inherit, c.Env)
+	_, withheld := environ(runtime.GOOS, os.Environ(), c.Inherit, c.Env)
 	return withheld
 }
 
@@ -185,7 +181,7 @@ const maxLacks = 8
 // child did not have. A name is of at most 64 capitals, digits and underscores. It is a guess:
 // a program that ends without naming a variable tells nothing.
 func (c *Command) Lacks(lines []string) (names []string) {
-	env, _ := environ(os.Environ(), c.Inherit, c.Env)
+	env, _ := environ(runtime.GOOS, os.Environ(), c.Inherit, c.Env)
 	has := func(name string) bool {
 		return slices.ContainsFunc(env, func(kv string) bool {
 			set, value, _ := strings.Cut(kv, "=")

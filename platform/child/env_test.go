@@ -18,7 +18,7 @@ func TestEnviron(t *testing.T) {
 		"SSL_CERT_FILE=/ca.pem": passed, "NODE_EXTRA_CA_CERTS=/ca.pem": passed, "REQUESTS_CA_BUNDLE=/a@b/ca.pem": passed,
 		"HTTPS_PROXY=http://proxy.example:8080": passed, "https_proxy=proxy.example:8080": passed, "NO_PROXY=a.example,b.example": passed,
 		"HTTPS_PROXY=http://ada:pw@proxy.example:8080": withheld, "http_proxy=ada:pw@proxy.example:8080": withheld,
-		"ALL_PROXY=socks5h://token@proxy.example": withheld, "Https_Proxy=http://proxy.example": out,
+		"ALL_PROXY=socks5h://token@proxy.example": withheld, "USERNAME=ada": passed, "username=ada": out, "Https_Proxy=http://proxy.example": out,
 		"npm_config_registry=https://npm.example/": passed, "NPM_CONFIG_CACHE=/c": passed, "npm_config_@corp:registry=https://npm.example/": passed,
 		"npm_config_user_agent=npm/10.8.2 node/v20 linux x64 workspaces/false": passed, "npm_config_local_prefix=/srv/@corp/x": passed,
 		"npm_config_//npm.example/:_authToken=t": withheld, "npm_config__auth=t": withheld,
@@ -33,7 +33,7 @@ func TestEnviron(t *testing.T) {
 		"SSH_AUTH_SOCK=/s": out, "GITHUB_TOKEN=t": out, "AWS_SECRET_ACCESS_KEY=s": out, "OPENAI_API_KEY=k": out, "broken": out,
 	} {
 		name, _, _ := strings.Cut(kv, "=")
-		env, held := environ([]string{kv}, nil, nil)
+		env, held := environ("linux", []string{kv}, nil, nil)
 		got := out
 		if slices.Equal(env, []string{kv}) {
 			got = passed
@@ -44,13 +44,50 @@ func TestEnviron(t *testing.T) {
 			t.Errorf("%s: %s, want %s", kv, got, want)
 		}
 		if strings.Contains(kv, "=") && !strings.Contains(kv, "()") {
-			if env, held := environ([]string{kv}, []string{name}, nil); !slices.Equal(env, []string{kv}) || held != nil {
+			if env, held := environ("linux", []string{kv}, []string{name}, nil); !slices.Equal(env, []string{kv}) || held != nil {
 				t.Errorf("%s is not passed on by its name: %q, %q", kv, env, held)
 			}
 		}
 	}
-	if env, held := environ([]string{"HTTPS_PROXY=http://ada:pw@p"}, nil, []string{"HTTPS_PROXY=http://q"}); !slices.Equal(env, []string{"HTTPS_PROXY=http://q"}) || held != nil {
+	if env, held := environ("linux", []string{"HTTPS_PROXY=http://ada:pw@p"}, nil, []string{"HTTPS_PROXY=http://q"}); !slices.Equal(env, []string{"HTTPS_PROXY=http://q"}) || held != nil {
 		t.Errorf("a value that the operator gives: %q, %q", env, held)
+	}
+}
+
+// TestEnvironWindows: what programs need of Windows is passed on in every case of its name. A name that Passed lists
+// carries no secret, whatever its words.
+func TestEnvironWindows(t *testing.T) {
+	for _, n := range Passed {
+		for _, name := range n.Names {
+			if strings.HasSuffix(name, "*") {
+				continue
+			}
+			for _, kv := range []string{name + "=x", strings.ToLower(name) + "=x", strings.ToUpper(name[:1]) + strings.ToLower(name[1:]) + "=x"} {
+				if env, held := environ("windows", []string{kv}, nil, nil); !slices.Equal(env, []string{kv}) || held != nil {
+					t.Errorf("%s: %q, withheld %q", kv, env, held)
+				}
+			}
+		}
+	}
+	for _, kv := range []string{
+		"USERNAME=zo\u00eb", "SystemRoot=C:\\Windows", "windir=C:\\Windows", "ComSpec=C:\\Windows\\system32\\cmd.exe", "Path=C:\\Windows",
+		"ProgramFiles(x86)=C:\\p", "ProgramFiles(Arm)=C:\\p", "CommonProgramFiles=C:\\p", "Processor_Architecture=AMD64", "Https_Proxy=http://proxy.example",
+	} {
+		if env, held := environ("windows", []string{kv}, nil, nil); !slices.Equal(env, []string{kv}) || held != nil {
+			t.Errorf("%s: %q, withheld %q", kv, env, held)
+		}
+	}
+	for _, kv := range []string{"Https_Proxy=http://q:w@proxy.example", "Xdg_Activation_Token=t", "uv_index_corp_username=u"} {
+		name, _, _ := strings.Cut(kv, "=")
+		if env, held := environ("windows", []string{kv}, nil, nil); len(env) > 0 || !slices.Equal(held, []string{name}) {
+			t.Errorf("%s: %q, withheld %q", kv, env, held)
+		}
+		if env, held := environ("windows", []string{kv}, []string{strings.ToUpper(name)}, nil); !slices.Equal(env, []string{kv}) || held != nil {
+			t.Errorf("%s by its name in capitals: %q, withheld %q", kv, env, held)
+		}
+	}
+	if env, held := environ("windows", []string{"=C:=C:\\dir", "Api_Key=k", "Secret=s"}, nil, nil); len(env) > 0 || held != nil {
+		t.Errorf("%q, withheld %q", env, held)
 	}
 }
 
@@ -66,14 +103,14 @@ func TestEnvironIndex(t *testing.T) {
 		"PIP_INDEX_URL=https://ada@pw@pypi.example/simple":                                   "PIP_INDEX_URL=https://pypi.example/simple",
 	} {
 		name, _, _ := strings.Cut(kv, "=")
-		env, withheld := environ([]string{kv}, nil, nil)
+		env, withheld := environ("linux", []string{kv}, nil, nil)
 		if !slices.Equal(env, []string{want}) || !slices.Equal(withheld, []string{name}) {
 			t.Errorf("%s: %q, withheld %q", kv, env, withheld)
 		}
-		if env, _ := environ([]string{kv}, []string{name}, nil); !slices.Equal(env, []string{kv}) {
+		if env, _ := environ("linux", []string{kv}, []string{name}, nil); !slices.Equal(env, []string{kv}) {
 			t.Errorf("%s by its name: %q", kv, env)
 		}
-		if env, withheld := environ([]string{kv}, nil, []string{name + "=x"}); !slices.Equal(env, []string{name + "=x"}) || withheld != nil {
+		if env, withheld := environ("linux", []string{kv}, nil, []string{name + "=x"}); !slices.Equal(env, []string{name + "=x"}) || withheld != nil {
 			t.Errorf("%s with a value of the operator: %q, %q", kv, env, withheld)
 		}
 	}
@@ -145,13 +182,13 @@ func FuzzEnviron(f *testing.F) {
 	f.Add("HTTPS_PROXY=http://a:b@c", "X_Y is required")
 	f.Add("npm_config_//x/:_authToken=1", "KeyError: 'A_B'")
 	f.Fuzz(func(t *testing.T, kv, line string) {
-		env, withheld := environ([]string{kv}, nil, nil)
+		env, withheld := environ("linux", []string{kv}, nil, nil)
 		name, value, _ := strings.Cut(kv, "=")
 		if len(env) > 1 || len(withheld) > 1 {
 			t.Errorf("%q: %q, %q", kv, env, withheld)
 		}
-		if n := need(name); len(env) == 1 {
-			if _, passed, _ := strings.Cut(env[0], "="); n == nil || n.secret(name, passed) || (passed != value) != (len(withheld) == 1) {
+		if n, listed := need("linux", name); len(env) == 1 {
+			if _, passed, _ := strings.Cut(env[0], "="); n == nil || !listed && secretName(name) || n.secretValue(passed) || (passed != value) != (len(withheld) == 1) {
 				t.Errorf("%q is passed on as %q", kv, env[0])
 			}
 		}

@@ -3,7 +3,9 @@
 package child
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"unsafe"
 
@@ -19,12 +21,15 @@ var ntResumeProcess = windows.NewLazySystemDLL("ntdll.dll").NewProc("NtResumePro
 // startGroup starts the child suspended, so that it cannot start another
 // before it belongs to the job.
 func startGroup(cmd *exec.Cmd) (g group, err error) {
-	if g.job, err = newJob(); err != nil {
-		return group{}, err
-	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NEW_PROCESS_GROUP,
 		HideWindow:    true,
+	}
+	if err = quoteForBatch(cmd); err != nil {
+		return group{}, err
+	}
+	if g.job, err = newJob(); err != nil {
+		return group{}, err
 	}
 	if err = cmd.Start(); err != nil {
 		windows.CloseHandle(g.job)
@@ -37,6 +42,31 @@ func startGroup(cmd *exec.Cmd) (g group, err error) {
 		return group{}, err
 	}
 	return g, nil
+}
+
+// quoteForBatch has cmd.exe run a command that is a batch file, with its arguments quoted for it.
+func quoteForBatch(cmd *exec.Cmd) error {
+	at := cmd.Path
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(cmd.Dir, at)
+	}
+	at, err := filepath.Abs(at)
+	if err != nil {
+		return err
+	}
+	if found, err := exec.LookPath(at); err == nil { // with the ending that PATHEXT gives it
+		at = found
+	}
+	if _, err := os.Stat(at); cmd.Err != nil || err != nil || !isBatch(at) {
+		return nil // exec reports a file that is missing
+	}
+	system, err := windows.GetSystemDirectory()
+	if err != nil {
+		return err
+	}
+	cmd.Path = filepath.Join(system, "cmd.exe")
+	cmd.SysProcAttr.CmdLine, err = batchLine(cmd.Path, at, cmd.Args[1:])
+	return err
 }
 
 func newJob() (windows.Handle, error) {

@@ -40,7 +40,12 @@ type Budget struct {
 	used  int64
 	taken map[string]int64 // by caller
 
-	waiting map[string][]*waiter // by caller, in the order in which they began to wait
+	waiting map[string][]*waiter // by caller, the oldest Room first
+	rooms   int64                // number of Rooms that were made
+	turns   *Budget              // of the Rooms
+	// first is a long message that may have more than is left until it has nothing: of messages that wait for
+	// each other one goes on. What it has more is not counted.
+	first *share
 }
 
 // A waiter is a Room that waits to become larger by n. Only waiters that can go on are woken: many
@@ -99,6 +104,11 @@ func (b *Budget) Give(who string, n int64) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.giveLocked(who, n)
+}
+
+// giveLocked is Give, and wakes waiters in any case. b.mu is held.
+func (b *Budget) giveLocked(who string, n int64) {
 	b.used -= n
 	if b.taken[who] -= n; b.taken[who] == 0 {
 		delete(b.taken, who)
@@ -107,7 +117,7 @@ func (b *Budget) Give(who string, n int64) {
 }
 
 // wakeWaiters gives waiters what is left, one of each caller in turn. Where all Rooms of a caller wait for
-// each other, the last one gives up. b.mu is held.
+// each other, and no long message goes on, the last one gives up. b.mu is held.
 func (b *Budget) wakeWaiters() {
 	for more := true; more; {
 		more = false
@@ -120,6 +130,9 @@ func (b *Budget) wakeWaiters() {
 				}
 			}
 		}
+	}
+	if b.first != nil {
+		return
 	}
 	for who, list := range b.waiting {
 		sum, last := int64(0), (*waiter)(nil)
@@ -138,6 +151,10 @@ func (b *Budget) wakeWaiters() {
 func (b *Budget) growShare(s *share, n int64) error {
 	n = max(min(n, b.total-s.has), 0)
 	err := b.takeLocked(s.who, n, s.has)
+	if err != nil && s.long && (b.first == nil || b.first == s) {
+		b.first, err = s, nil
+		s.more += n
+	}
 	if err == nil {
 		s.has += n
 	}
@@ -174,12 +191,20 @@ func (b *Budget) Wait(ctx context.Context, who string, n int64) (give func(), er
 
 // A Room is the part of a Budget that one purpose has, such as a message. It grows with the message. The
 // garbage collector gives back a Room that was forgotten. A nil Room bounds nothing.
-type Room struct{ *share }
+type Room struct {
+	*share
+	turn    *share      // of budget.turns; has is 1 while the Room has its turn
+	turnEnd *time.Timer // nil if the turn has no end
+}
 
 type share struct {
 	budget *Budget
 	who    string
-	has    int64 // guarded by budget.mu
+	age    int64 // number of Rooms that were made before
+	// budget.mu guards the rest.
+	has  int64
+	more int64 // part of has that is not counted
+	long bool  // it has had a turn
 }
 
 // Room returns an empty Room for who. A nil Budget has nil Rooms.
@@ -187,8 +212,15 @@ func (b *Budget) Room(who string) *Room {
 	if b == nil {
 		return nil
 	}
-	r := &Room{&share{budget: b, who: who}}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.turns == nil {
+		b.turns = NewBudget(max(1, int64(runtime.GOMAXPROCS(0))/2))
+	}
+	b.rooms++
+	r := &Room{share: &share{budget: b, who: who, age: b.rooms}, turn: &share{budget: b.turns, who: who, age: b.rooms}}
 	runtime.AddCleanup(r, (*share).giveAll, r.share)
+	runtime.AddCleanup(r, (*share).giveAll, r.turn)
 	return r
 }
 
@@ -198,15 +230,24 @@ func (r *Room) Add(ctx context.Context, n int64) error {
 	if r == nil {
 		return nil
 	}
-	b := r.budget
+	return r.share.add(ctx, n)
+}
+
+func (s *share) add(ctx context.Context, n int64) error {
+	b := s.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	err := b.growShare(r.share, n)
+	err := b.growShare(s, n)
 	if err == nil {
 		return nil
 	}
-	w := &waiter{share: r.share, n: n, err: err, done: make(chan struct{})}
-	b.waiting[w.who] = append(b.waiting[w.who], w)
+	w := &waiter{share: s, n: n, err: err, done: make(chan struct{})}
+	list := b.waiting[w.who]
+	younger := slices.IndexFunc(list, func(other *waiter) bool { return other.age > w.age })
+	if younger < 0 {
+		younger = len(list)
+	}
+	b.waiting[w.who] = slices.Insert(list, younger, w)
 	b.wakeWaiters()
 	b.mu.Unlock()
 	select {
@@ -255,9 +296,32 @@ func (r *Room) Take(n int64) error {
 // Give makes the Room smaller by n.
 func (r *Room) Give(n int64) {
 	r.budget.mu.Lock()
-	r.has -= n
-	r.budget.mu.Unlock()
-	r.budget.Give(r.who, n)
+	defer r.budget.mu.Unlock()
+	r.shrink(n)
+}
+
+// shrink makes s smaller by n. budget.mu is held.
+func (s *share) shrink(n int64) {
+	if n <= 0 {
+		return
+	}
+	counted := max(n-s.more, 0)
+	s.has, s.more = s.has-n, s.more-(n-counted)
+	if s.budget.first == s && s.more == 0 {
+		s.budget.first = nil
+	}
+	s.budget.giveLocked(s.who, counted)
+}
+
+// Shrink makes the Room no larger than n, and ends its turn.
+func (r *Room) Shrink(n int64) {
+	if r == nil {
+		return
+	}
+	r.EndTurn()
+	r.budget.mu.Lock()
+	defer r.budget.mu.Unlock()
+	r.shrink(r.has - n)
 }
 
 // Scarce reports whether more than half of the Budget is taken.
@@ -267,17 +331,16 @@ func (r *Room) Scarce() bool {
 	return r.budget.used > r.budget.total/2
 }
 
-// Leave empties the Room.
+// Leave empties the Room and ends its turn.
 func (r *Room) Leave() {
 	if r != nil {
+		r.EndTurn()
 		r.giveAll()
 	}
 }
 
 func (s *share) giveAll() {
 	s.budget.mu.Lock()
-	has := s.has
-	s.has = 0
-	s.budget.mu.Unlock()
-	s.budget.Give(s.who, has)
+	defer s.budget.mu.Unlock()
+	s.shrink(s.has)
 }

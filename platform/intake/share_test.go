@@ -224,3 +224,86 @@ func TestReaderLeaves(t *testing.T) {
 		}
 	}
 }
+
+// TestTurns: as many long messages as the Budget has turns go on at a time, the oldest of a caller first; a turn that
+// is not used ends; and who waits for it stops with its context.
+func TestTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(1000)
+		b.turns = NewBudget(1)
+		old, one, two := b.Room("a"), b.Room("a"), b.Room("a")
+		if err := one.WaitTurn(t.Context(), time.Hour); err != nil || one.HasRivals() {
+			t.Fatal(err)
+		}
+		var order []string
+		var work sync.WaitGroup
+		for name, r := range map[string]*Room{"old": old, "two": two} {
+			work.Go(func() {
+				if err := r.Work(t.Context(), 1); err != nil {
+					t.Error(err)
+				}
+				order = append(order, name)
+				r.Leave()
+			})
+		}
+		synctest.Wait()
+		soon, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		if err := b.Room("b").WaitTurn(soon, time.Second); err == nil || !one.HasRivals() || len(order) != 0 {
+			t.Errorf("%v, %q", err, order)
+		}
+		if err := one.WaitTurn(t.Context(), time.Second); err != nil { // the one that it has
+			t.Error(err)
+		}
+		began := time.Now()
+		if work.Wait(); time.Since(began) != time.Second || order[0] != "old" || one.HasRivals() {
+			t.Errorf("after %v: %q", time.Since(began), order)
+		}
+		one.Leave()
+		two.EndTurn()
+		if b.used != 0 || b.turns.used != 0 {
+			t.Errorf("%d are taken, %d turns", b.used, b.turns.used)
+		}
+	})
+}
+
+// TestFirst: of long messages that wait for each other one goes on, beyond what there is. A short one still finds
+// memory, what exceeds the budget is one message, and all is given back.
+func TestFirst(t *testing.T) {
+	const total = 64 << 20
+	b := NewBudget(total)
+	b.turns = NewBudget(8)
+	soon, stop := context.WithCancel(t.Context())
+	stop()
+	var rooms []*Room
+	for i := range 6 {
+		r := b.Room(string(rune('a' + i)))
+		if err := errors.Join(r.WaitTurn(t.Context(), time.Hour), r.Add(soon, 9<<20)); err != nil {
+			t.Fatal(err)
+		}
+		rooms = append(rooms, r)
+	}
+	if err := rooms[0].Work(soon, 60<<20); err != nil || b.used > total {
+		t.Fatalf("%v, %d are taken", err, b.used)
+	}
+	if err := rooms[1].Add(soon, 60<<20); err == nil {
+		t.Error("a second message goes beyond the budget")
+	}
+	if r := b.Room("short"); r.Take(64<<10) != nil {
+		t.Error("a short message finds no memory")
+	} else {
+		r.Leave()
+	}
+	goesOn := make(chan error)
+	go func() { goesOn <- rooms[1].Add(t.Context(), 60<<20) }()
+	rooms[0].Shrink(1 << 20)
+	if err := <-goesOn; err != nil {
+		t.Error(err)
+	}
+	for _, r := range rooms {
+		r.Leave()
+	}
+	if b.used != 0 || b.turns.used != 0 || b.first != nil || len(b.taken) != 0 {
+		t.Errorf("%d are taken, %d turns", b.used, b.turns.used)
+	}
+}

@@ -13,11 +13,11 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/pellucid-mcp/pellucid/platform/auth"
 	"github.com/pellucid-mcp/pellucid/platform/loopback"
+	"github.com/pellucid-mcp/pellucid/platform/syserror"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -73,9 +73,9 @@ func At(flag, addr string) (net.Listener, error) {
 	switch {
 	case err == nil:
 		return l, nil
-	case errors.Is(err, syscall.EADDRINUSE):
+	case syserror.InUse(err):
 		return nil, fmt.Errorf("cannot listen at %s: something else does already: stop it, or say another address by %s", addr, flag)
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
+	case syserror.NotHere(err):
 		return nil, fmt.Errorf("cannot listen at %s: it is no address of this machine: say another one by %s", addr, flag)
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("cannot listen at %s: permission denied: say a port from 1024 on by %s", addr, flag)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pellucid-mcp/pellucid/platform/waittest"
 )
 
 // TestUnreadBody: who is refused and does not send the body that was announced loses the
@@ -74,7 +76,10 @@ func TestShutdownDropsNothing(t *testing.T) {
 	note := srv.ConnState
 	srv.ConnState = func(c net.Conn, s http.ConnState) {
 		if note(c, s); s == http.StateNew {
-			accepted <- true
+			select {
+			case accepted <- true:
+			default:
+			}
 		}
 	}
 	served := make(chan error, 1)
@@ -109,6 +114,51 @@ func TestShutdownDropsNothing(t *testing.T) {
 	}
 	silent.Close()
 	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// gated is a listener that accepts nothing until the gate is closed.
+type gated struct {
+	*net.TCPListener
+	gate chan struct{}
+}
+
+func (l gated) Accept() (net.Conn, error) {
+	<-l.gate
+	return l.TCPListener.Accept()
+}
+
+// TestShutdownAccepts: connections that wait to be accepted when the server is to end are served.
+func TestShutdownAccepts(t *testing.T) {
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := gated{tcp.(*net.TCPListener), make(chan struct{})}
+	srv := NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "served") }), slog.New(slog.DiscardHandler))
+	served, ended := make(chan error, 1), make(chan error, 1)
+	go func() { served <- srv.Serve(l) }()
+	var clients []net.Conn
+	for range 8 {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		clients = append(clients, c)
+	}
+	waittest.Until(t, "it serves", func() bool { srv.mu.Lock(); defer srv.mu.Unlock(); return srv.l != nil })
+	go func() { ended <- srv.Shutdown(t.Context()) }()
+	waittest.Until(t, "the end has begun", func() bool { srv.mu.Lock(); defer srv.mu.Unlock(); return srv.l.ending.Load() })
+	close(l.gate)
+	for _, c := range clients {
+		if b, err := io.ReadAll(c); err != nil || !strings.HasSuffix(string(b), "served") {
+			t.Errorf("%q, %v", b, err)
+		}
+	}
+	if err := <-ended; err != nil || !errors.Is(<-served, http.ErrServerClosed) {
 		t.Error(err)
 	}
 }

@@ -4,10 +4,13 @@ package listen
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,7 +20,7 @@ type Server struct {
 	http.Server
 
 	mu     sync.Mutex
-	l      net.Listener
+	l      *queued
 	served chan struct{} // closed when the last connection of l has been noted
 	ending bool
 	open   map[net.Conn]http.ConnState // StateNew or StateActive
@@ -48,11 +51,12 @@ func (s *Server) note(c net.Conn, state http.ConnState) {
 func (s *Server) Serve(l net.Listener) error {
 	s.mu.Lock()
 	served := make(chan struct{})
-	if s.l, s.served = l, served; s.ending {
-		l.Close()
+	s.l, s.served = &queued{Listener: l}, served
+	if s.ending {
+		s.l.finish()
 	}
 	s.mu.Unlock()
-	err := s.Server.Serve(l)
+	err := s.Server.Serve(s.l)
 	close(served)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,15 +66,54 @@ func (s *Server) Serve(l net.Listener) error {
 	return err
 }
 
-// newWait is what a connection gets for its first request once the server is to end.
-const newWait = 250 * time.Millisecond
+// newWait is what a connection gets for its first request once the server is to end: a proxy may be slow.
+const newWait = time.Second
+
+// queued is a listener that accepts what waits in the queue of the system before it closes: the system resets those
+// connections, and clients cannot know whether their requests were carried out.
+type queued struct {
+	net.Listener
+	ending atomic.Bool
+}
+
+// acceptWait is how long the queue has to be empty, and acceptMost how long new connections are accepted at most.
+const (
+	acceptWait = 10 * time.Millisecond
+	acceptMost = 250 * time.Millisecond
+)
+
+type deadliner interface{ SetDeadline(time.Time) error }
+
+// finish has Accept close the listener when the queue is empty.
+func (l *queued) finish() {
+	l.ending.Store(true)
+	if d, ok := l.Listener.(deadliner); !ok || d.SetDeadline(time.Now()) != nil {
+		l.Close()
+		return
+	}
+	time.AfterFunc(acceptMost, func() { l.Close() })
+}
+
+// Accept implements net.Listener.
+func (l *queued) Accept() (net.Conn, error) {
+	for waited := false; ; waited = true {
+		c, err := l.Listener.Accept()
+		if !l.ending.Load() || !errors.Is(err, os.ErrDeadlineExceeded) {
+			return c, err
+		}
+		if d, ok := l.Listener.(deadliner); waited || !ok || d.SetDeadline(time.Now().Add(acceptWait)) != nil {
+			l.Close()
+			return nil, net.ErrClosed
+		}
+	}
+}
 
 // Shutdown closes the listener, answers every request that has come, and then shuts the server down. Where ctx
 // ends first, it returns the error of ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	if s.ending = true; s.l != nil {
-		s.l.Close()
+		s.l.finish()
 	}
 	served := s.served
 	s.mu.Unlock()

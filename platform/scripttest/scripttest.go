@@ -4,11 +4,13 @@
 package scripttest
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,6 +18,25 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
+
+// AsUser is the main function of a program, whose user has the home that a script says, on Windows too.
+func AsUser(main func()) func() {
+	return func() {
+		if home := os.Getenv("HOME"); runtime.GOOS == "windows" && home != "" {
+			os.Setenv("USERPROFILE", home)
+			os.Setenv("APPDATA", cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")))
+		}
+		main()
+	}
+}
+
+// noFile matches what this system says of a file that is not there.
+func noFile() string {
+	if runtime.GOOS == "windows" {
+		return `(The system cannot find the (file|path) specified|(File|Path) not found)\.`
+	}
+	return "no such file or directory"
+}
 
 // Run runs the scripts in testdata/script of the package under test, which is two folders below the root.
 func Run(t *testing.T) {
@@ -34,6 +55,7 @@ func Run(t *testing.T) {
 			env.Setenv("EXAMPLES", examples)
 			env.Setenv("HIDDEN", "https://e.example/\u202e")
 			env.Setenv("ESC", "\x1b[31m\u202e")
+			env.Setenv("NO_FILE", noFile())
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
@@ -48,6 +70,7 @@ func Run(t *testing.T) {
 			"bytes":   cmdBytes,
 			"holds":   cmdHolds,
 			"capture": cmdCapture,
+			"replace": cmdReplace,
 			"until":   cmdUntil,
 		},
 	})
@@ -97,6 +120,8 @@ func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 // cmdBytes writes the bytes that a Go string literal stands for:
 //
 //	bytes FILE LITERAL [TIMES]
+//
+// Before the name of a file, >> has them written behind what it has.
 func cmdBytes(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 || len(args) > 3 {
 		ts.Fatalf("usage: bytes FILE LITERAL [TIMES]")
@@ -108,7 +133,12 @@ func cmdBytes(ts *testscript.TestScript, neg bool, args []string) {
 		times, err = strconv.Atoi(args[2])
 		ts.Check(err)
 	}
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Repeat(s, times)), 0o666))
+	name, isMore := strings.CutPrefix(args[0], ">>")
+	all := strings.Repeat(s, times)
+	if isMore {
+		all = ts.ReadFile(name) + all
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(name), []byte(all), 0o600))
 }
 
 // unquote returns what a Go string literal stands for; the quotes around it are
@@ -129,6 +159,23 @@ func cmdHolds(ts *testscript.TestScript, neg bool, args []string) {
 	if got := ts.ReadFile(args[0]); (got == want) == neg {
 		ts.Fatalf("%s is %+q", args[0], got)
 	}
+}
+
+// cmdReplace replaces what a regular expression matches in a file:
+//
+//	replace FILE REGEXP TEXT
+func cmdReplace(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: replace FILE REGEXP TEXT")
+	}
+	re, err := regexp.Compile(args[1])
+	ts.Check(err)
+	before := ts.ReadFile(args[0])
+	after := re.ReplaceAllString(before, args[2])
+	if after == before {
+		ts.Fatalf("no match for %q", args[1])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(after), 0o600))
 }
 
 // cmdCapture keeps what a group of a regular expression matches in the last stdout:

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 )
 
@@ -30,18 +29,8 @@ func (d *Dir) BlankRecords(name string, match func(record []byte) bool) (blanked
 		return 0, fmt.Errorf("state: journal: %w", err)
 	}
 	defer held.Close()
-	for i := 0; ; i++ {
-		file := path
-		if i > 0 {
-			file = fmt.Sprintf("%s.%d", path, i)
-		}
-		f, err := os.OpenFile(file, os.O_RDWR, 0)
-		if errors.Is(err, fs.ErrNotExist) {
-			if i == 0 {
-				continue // just put aside
-			}
-			return blanked, nil
-		} else if err != nil {
+	for f, err := range files(path, os.O_RDWR) {
+		if err != nil {
 			return blanked, fmt.Errorf("state: journal: %w", err)
 		}
 		n, err := blankIn(f, match)
@@ -50,6 +39,7 @@ func (d *Dir) BlankRecords(name string, match func(record []byte) bool) (blanked
 			return blanked, fmt.Errorf("state: journal: %w", err)
 		}
 	}
+	return blanked, nil
 }
 
 func blankIn(f *os.File, match func([]byte) bool) (blanked int, err error) {

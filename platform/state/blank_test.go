@@ -26,7 +26,7 @@ func TestBlankRecords(t *testing.T) {
 	record := func(who string, i int) []byte { return fmt.Appendf(nil, `{"submitter":%q,"n":%d}`, who, i) }
 	var wg sync.WaitGroup
 	for _, who := range []string{"alice", "bob", "carol"} {
-		j, err := dir.Journal("r.jsonl", JournalOptions{maxBytes: 6 << 10, keep: 50})
+		j, err := dir.journalOf(6<<10, 50)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,21 +42,21 @@ func TestBlankRecords(t *testing.T) {
 	ofAlice := func(b []byte) bool { return bytes.Contains(b, []byte(`"alice"`)) }
 	erased := 0
 	for range 20 {
-		n, err := dir.BlankRecords("r.jsonl", ofAlice)
+		n, err := dir.BlankRecords("decisions.jsonl", ofAlice)
 		if err != nil {
 			t.Fatal(err)
 		}
 		erased += n
 	}
 	wg.Wait()
-	n, err := dir.BlankRecords("r.jsonl", ofAlice)
+	n, err := dir.BlankRecords("decisions.jsonl", ofAlice)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if erased += n; erased != each {
 		t.Errorf("%d records were erased, want %d", erased, each)
 	}
-	files, err := filepath.Glob(filepath.Join(dir.Path(), "r.jsonl*"))
+	files, err := filepath.Glob(filepath.Join(dir.Path(), "decisions.jsonl*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,14 +88,14 @@ func FuzzBlankRecords(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := dir.Write("r.jsonl", b); err != nil {
+		if err := dir.Write("decisions.jsonl", b); err != nil {
 			t.Fatal(err)
 		}
 		match := func(record []byte) bool { return bytes.Contains(record, []byte("alice")) }
-		if _, err := dir.BlankRecords("r.jsonl", match); err != nil {
+		if _, err := dir.BlankRecords("decisions.jsonl", match); err != nil {
 			t.Fatal(err)
 		}
-		after, err := os.ReadFile(filepath.Join(dir.Path(), "r.jsonl"))
+		after, err := os.ReadFile(filepath.Join(dir.Path(), "decisions.jsonl"))
 		if err != nil || len(after) != len(b) {
 			t.Fatalf("%d bytes became %d: %v", len(b), len(after), err)
 		}

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/pellucid-mcp/pellucid/platform/privacy"
 )
 
 // Sub returns the directory of that name in this one, making it on first use.
@@ -42,7 +44,7 @@ func (d *Dir) Read(name string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := openShared(path)
+	f, err := openShared(path, os.O_RDONLY)
 	if err != nil {
 		return nil, fmt.Errorf("state: read: %w", err)
 	}
@@ -109,7 +111,10 @@ func put(path string, content []byte, last func(*os.File) error, into func(tmp, 
 		return err
 	}
 	defer os.Remove(f.Name()) // where it was not renamed
-	_, err = f.Write(content)
+	err = privacy.Restrict(f.Name())
+	if err == nil {
+		_, err = f.Write(content)
+	}
 	if err = errors.Join(err, f.Sync()); err == nil && last != nil {
 		err = last(f)
 	}

@@ -14,10 +14,6 @@ import (
 	"sync"
 )
 
-// errRotate is wrapped by an error of Append when the record was written but
-// the journal, grown to its bound, could not be put aside.
-var errRotate = errors.New("state: journal not rotated")
-
 // errRecord is wrapped when what was to be appended is not one line of at most
 // MaxRecord bytes; nothing was written.
 var errRecord = errors.New("state: not a journal record")
@@ -25,152 +21,141 @@ var errRecord = errors.New("state: not a journal record")
 // MaxRecord is the longest record in bytes.
 const MaxRecord = 1 << 20
 
-// JournalOptions bounds a journal. The zero value is the default.
-type JournalOptions struct {
-	maxBytes int64 // of one file; 0 = 64 MiB
-	keep     int   // files put aside as NAME.1 (the newest) to NAME.N; 0 = 4
-	sync     bool  // make each record durable before Append returns
-}
-
 // Journal is an append-only file of JSON lines. Several processes may append to the same
 // one. Each takes a lock for it, so that a line that is not complete was left by a process
-// that died or by a disk that was full, and never by one that is still writing.
+// that died or by a disk that was full, and never by one that is still writing. The file is
+// open under that lock only: Windows renames none that another process has open.
 type Journal struct {
-	path string
-	opt  JournalOptions
+	path     string
+	maxBytes int64       // of one file
+	keep     int         // files put aside as NAME.1 (the newest) to NAME.N
+	grows    func(error) // is told once why a file of maxBytes cannot be put aside
 
-	mu sync.Mutex
-	f  *os.File
+	mu             sync.Mutex
+	closed, isTold bool
 }
 
-// Journal opens the journal called name.
-func (d *Dir) Journal(name string, opt JournalOptions) (*Journal, error) {
+// Journal opens the journal called name, of five files of 64 MiB at most. Where its file cannot be
+// put aside, it grows until that succeeds, and grows is told why.
+func (d *Dir) Journal(name string, grows func(error)) (*Journal, error) {
 	path, err := d.file(name)
 	if err != nil {
 		return nil, err
 	}
-	if opt.maxBytes == 0 {
-		opt.maxBytes = 64 << 20
+	j := &Journal{path: path, maxBytes: 64 << 20, keep: 4, grows: grows}
+	f, err := j.open()
+	if err != nil {
+		return nil, fmt.Errorf("state: journal: %w", err)
 	}
-	if opt.keep == 0 {
-		opt.keep = 4
-	}
-	j := &Journal{path: path, opt: opt}
-	if err := j.open(); err != nil {
-		return nil, err
-	}
-	return j, nil
+	return j, f.Close()
 }
 
-func (j *Journal) open() error {
-	f, err := os.OpenFile(j.path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+func (j *Journal) open() (*os.File, error) {
+	f, err := openShared(j.path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
-		return fmt.Errorf("state: journal: %w", err)
+		return nil, err
 	}
 	if _, err := private(f); err != nil {
 		f.Close()
-		return fmt.Errorf("state: journal: %w", err)
+		return nil, err
 	}
-	if j.f != nil {
-		j.f.Close()
-	}
-	j.f = f
-	return nil
+	return f, nil
 }
 
 // Append writes one record: a JSON text without its line feed. An error means that the
-// record is not there, or that it cannot be said to be durable, but for one that wraps
-// errRotate.
+// record is not there.
 func (j *Journal) Append(record []byte) error {
 	if len(record) == 0 || len(record) > MaxRecord || bytes.ContainsAny(record, "\r\n") {
 		return errRecord
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.f == nil {
-		return fmt.Errorf("state: journal: %w", fs.ErrClosed)
-	}
-	rotateErr, err := j.append(append(append(make([]byte, 0, len(record)+1), record...), '\n'))
-	if err == nil && j.opt.sync {
-		err = j.f.Sync()
+	err := fs.ErrClosed
+	if !j.closed {
+		err = j.append(append(append(make([]byte, 0, len(record)+1), record...), '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("state: journal: %w", err)
 	}
-	return rotateErr
+	return nil
 }
 
-// append writes a line while no other process writes. rotateErr is set where the line was
-// written to a file that is too long.
-func (j *Journal) append(line []byte) (rotateErr, err error) {
+// append writes a line while no other process writes.
+func (j *Journal) append(line []byte) error {
 	held, err := lock(j.path+".lock", true)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer held.Close()
-	size, err := j.whole()
+	f, err := j.open()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if size > 0 && size+int64(len(line)) > j.opt.maxBytes {
-		if err := errors.Join(j.shift(), j.open()); err != nil {
-			rotateErr = fmt.Errorf("%w: %w", errRotate, err)
-		} else {
-			size = 0
+	defer func() { f.Close() }()
+	end, err := lineEnd(f)
+	if err != nil {
+		return err
+	}
+	if end > 0 && end+int64(len(line)) > j.maxBytes {
+		f.Close()
+		j.putAside()
+		if f, err = j.open(); err != nil {
+			return err
+		}
+		if end, err = f.Seek(0, io.SeekEnd); err != nil {
+			return err
 		}
 	}
-	if _, err := j.f.Write(line); err != nil {
-		_ = j.f.Truncate(size) // where this fails, too, the next call mends it
-		return nil, err
+	if _, err = f.WriteAt(line, end); err != nil {
+		_ = f.Truncate(end) // where this fails, too, the next call mends it
 	}
-	return rotateErr, nil
+	return err
 }
 
-// whole makes j.f the file of that name, removes half a line from its end, and returns
-// its size. The lock is held.
-func (j *Journal) whole() (size int64, err error) {
-	own, err := j.f.Stat()
-	if err != nil {
+// lineEnd removes half a line from the end of a journal, whose lock is held, and returns its size.
+func lineEnd(f *os.File) (int64, error) {
+	size, err := f.Seek(0, io.SeekEnd)
+	if size == 0 || err != nil {
 		return 0, err
 	}
-	if now, err := os.Stat(j.path); err != nil || !os.SameFile(own, now) {
-		// Another process put our file aside.
-		if err := j.open(); err != nil {
-			return 0, err
-		}
-		if own, err = j.f.Stat(); err != nil {
-			return 0, err
-		}
-	}
-	size = own.Size()
 	tail := make([]byte, 1)
-	if size == 0 {
-		return 0, nil
-	}
-	if _, err := j.f.ReadAt(tail, size-1); err != nil || tail[0] == '\n' {
+	if _, err := f.ReadAt(tail, size-1); err != nil || tail[0] == '\n' {
 		return size, err
 	}
 	// What follows the last line feed was never acknowledged.
 	tail = make([]byte, min(size, MaxRecord+1))
-	if _, err := j.f.ReadAt(tail, size-int64(len(tail))); err != nil {
-		return size, err
+	if _, err := f.ReadAt(tail, size-int64(len(tail))); err != nil {
+		return 0, err
 	}
 	end := size - int64(len(tail)) + int64(bytes.LastIndexByte(tail, '\n')) + 1
-	if err := j.f.Truncate(end); err == nil {
-		return end, nil
-	}
-	// This system cannot shorten a file that is only appended to: end the line instead.
-	n, err := j.f.Write([]byte{'\n'})
-	return size + int64(n), err
+	return end, f.Truncate(end)
 }
 
-func (j *Journal) shift() error {
-	if closeBeforeRename {
-		j.f.Close()
+// putAside renames the file of a journal, whose lock is held, and those that were put aside before.
+func (j *Journal) putAside() {
+	err := shift(j.path, j.keep)
+	if err != nil && !j.isTold && j.grows != nil {
+		j.grows(fmt.Errorf("state: journal not put aside: %w", err))
 	}
-	for i := j.opt.keep; i > 0; i-- {
-		err := os.Rename(aside(j.path, i-1), aside(j.path, i))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	j.isTold = err != nil
+}
+
+// shift begins at the first name that is free, so that to fail again and again drops no file.
+func shift(path string, keep int) error {
+	free := 1
+	for ; free <= keep; free++ {
+		if _, err := os.Lstat(aside(path, free)); errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	if free > keep {
+		if err := Vacate(aside(path, keep)); err != nil {
+			return err
+		}
+		free = keep
+	}
+	for i := free; i > 0; i-- {
+		if err := os.Rename(aside(path, i-1), aside(path, i)); err != nil {
 			return err
 		}
 	}
@@ -185,6 +170,24 @@ func aside(path string, i int) string {
 	return fmt.Sprintf("%s.%d", path, i)
 }
 
+// files yields the files of the journal at path, the newest first, until two names in a row are
+// free: one is while another process puts the file aside, and where it could not.
+func files(path string, flag int) iter.Seq2[*os.File, error] {
+	return func(yield func(*os.File, error) bool) {
+		for i, free := 0, 0; free < 2; i++ {
+			f, err := openShared(aside(path, i), flag)
+			if errors.Is(err, fs.ErrNotExist) {
+				free++
+				continue
+			}
+			free = 0
+			if !yield(f, err) {
+				return
+			}
+		}
+	}
+}
+
 // Records yields the lines of a journal and of the files that were put aside, the newest
 // file first, each from its beginning. A line that a process is still writing, or that is
 // longer than MaxRecord, is left out. A record is valid until the next one.
@@ -195,14 +198,7 @@ func (d *Dir) Records(name string) iter.Seq2[[]byte, error] {
 			yield(nil, err)
 			return
 		}
-		for i := 0; ; i++ {
-			f, err := openShared(aside(path, i))
-			if errors.Is(err, fs.ErrNotExist) && i > 0 {
-				return
-			}
-			if errors.Is(err, fs.ErrNotExist) {
-				continue // another process rotates at this moment, or there is no journal
-			}
+		for f, err := range files(path, os.O_RDONLY) {
 			if err != nil {
 				yield(nil, fmt.Errorf("state: journal: %w", err))
 				return
@@ -240,10 +236,13 @@ func lines(r io.Reader, yield func([]byte, error) bool) bool {
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.f == nil {
+	if j.closed {
 		return nil
 	}
-	err := errors.Join(j.f.Sync(), j.f.Close())
-	j.f = nil
-	return err
+	j.closed = true
+	f, err := j.open()
+	if err != nil {
+		return fmt.Errorf("state: journal: %w", err)
+	}
+	return errors.Join(f.Sync(), f.Close())
 }

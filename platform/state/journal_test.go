@@ -4,7 +4,9 @@ package state
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,13 +30,12 @@ func TestJournalOpenedDuringWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
 	if _, err := f.Write(line[:4096]); err != nil {
 		t.Fatal(err)
 	}
 	opened, done := make(chan struct{}), make(chan error, 1)
 	go func() {
-		j, err := d.Journal("decisions.jsonl", JournalOptions{})
+		j, err := d.Journal("decisions.jsonl", nil)
 		close(opened)
 		if err == nil {
 			err = j.Append([]byte(`{"second":1}`))
@@ -46,6 +47,7 @@ func TestJournalOpenedDuringWrite(t *testing.T) {
 	if _, err := f.Write(line[4096:]); err != nil {
 		t.Fatal(err)
 	}
+	f.Close()
 	held.Close()
 	if err := <-done; err != nil {
 		t.Fatal(err)
@@ -56,8 +58,8 @@ func TestJournalOpenedDuringWrite(t *testing.T) {
 	}
 }
 
-// wideJournal keeps whatever processes write before they are killed, however late that is.
-var wideJournal = JournalOptions{maxBytes: 1 << 20, keep: 1000}
+// wideJournal keeps what processes write before they are killed, however late that is.
+func wideJournal(d *Dir) (*Journal, error) { return d.journalOf(1<<20, 1000) }
 
 // TestJournalKilledProcesses kills processes while they append, again and again. No line
 // of the journal is empty or half afterwards, and none that was acknowledged is missing.
@@ -87,7 +89,7 @@ func TestJournalKilledProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := d.Journal("decisions.jsonl", wideJournal)
+	j, err := wideJournal(d)
 	if err == nil { // what the last process may have left half is mended by the next one
 		err = j.Append([]byte(`{"pid":0,"n":0}`))
 	}
@@ -106,7 +108,7 @@ func TestJournalKilledProcesses(t *testing.T) {
 
 // endless appends until it is killed, and prints what was acknowledged.
 func endless(d *Dir) error {
-	j, err := d.Journal("decisions.jsonl", wideJournal)
+	j, err := wideJournal(d)
 	if err != nil {
 		return err
 	}
@@ -115,6 +117,107 @@ func endless(d *Dir) error {
 			return err
 		}
 		fmt.Printf("%d/%d\n", os.Getpid(), i)
+	}
+}
+
+// TestJournalReadMeanwhile puts a journal aside while each of its files is being read.
+func TestJournalReadMeanwhile(t *testing.T) {
+	d := open(t)
+	j, err := d.journalOf(100, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.grows = func(err error) { t.Error(err) }
+	add := func() {
+		for i := range 40 {
+			if err := j.Append(fmt.Appendf(nil, `{"n":%d}`, i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	add()
+	readers := map[*os.File]string{}
+	for f, err := range files(j.path, os.O_RDONLY) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		readers[f] = string(b)
+	}
+	add()
+	if len(readers) != 3 {
+		t.Errorf("%d files, want 3", len(readers))
+	}
+	for f, was := range readers {
+		if b, err := io.ReadAll(f); err != nil || was == "" || !strings.HasPrefix(string(b), was) {
+			t.Errorf("%s: %q, %v; it had %q", filepath.Base(f.Name()), b, err, was)
+		}
+		f.Close()
+	}
+}
+
+// TestJournalNotPutAside: a journal that cannot be put aside grows, says so once, and loses nothing.
+func TestJournalNotPutAside(t *testing.T) {
+	d := open(t)
+	j, err := d.journalOf(100, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	j.grows = func(error) { told++ }
+	add := func() {
+		for i := range 30 {
+			if err := j.Append(fmt.Appendf(nil, `{"n":%d}`, i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	oldest := aside(j.path, 2) // elsewhere no file is put in the place of a directory
+	if err := os.Mkdir(oldest, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := os.Open(j.path) // Windows does not rename what is open in this way
+	if err != nil {
+		t.Fatal(err)
+	}
+	add()
+	if err := errors.Join(reader.Close(), os.RemoveAll(oldest)); err != nil {
+		t.Fatal(err)
+	}
+	kept := 0
+	for range d.Records("decisions.jsonl") {
+		kept++
+	}
+	if kept != 30 || told != 1 {
+		t.Errorf("%d records of 30, told %d times", kept, told)
+	}
+	add()
+	if info, err := os.Stat(j.path); err != nil || info.Size() > j.maxBytes || told != 1 {
+		t.Errorf("not put aside again: %v, told %d times", err, told)
+	}
+}
+
+// TestShiftAgain: a shift that failed at its last step goes on from there.
+func TestShiftAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j")
+	for i, text := range []string{"new", "", "middle", "old"} {
+		if text == "" {
+			continue
+		}
+		if err := os.WriteFile(aside(path, i), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := shift(path, 3); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"", "new", "middle", "old"} {
+		if got, _ := os.ReadFile(aside(path, i)); string(got) != want {
+			t.Errorf("file %d has %q, want %q", i, got, want)
+		}
 	}
 }
 

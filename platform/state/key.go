@@ -37,7 +37,7 @@ func (d *Dir) Key(name string) ([]byte, error) {
 }
 
 func readKey(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := openShared(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,12 @@
 // Package state keeps Pellucid's own files: where they lie, who may read them, keys and journals.
 //
 // The directory is, in this order: $PELLUCID_STATE; $XDG_STATE_HOME/pellucid;
-// %LOCALAPPDATA%\pellucid on Windows; ~/Library/Application Support/pellucid on
-// macOS; ~/.local/state/pellucid elsewhere. It has mode 0700 and its files 0600.
+// %USERPROFILE%\.pellucid on Windows; ~/Library/Application Support/pellucid on
+// macOS; ~/.local/state/pellucid elsewhere. It has mode 0700 and its files 0600. On Windows, only
+// the user and the system have access to a directory that is made here, and to its files.
+//
+// Windows gives an app that it has as a package, and what the app starts, an AppData of its own:
+// a terminal would not see there what a client's servers are recorded to have done.
 package state
 
 import (
@@ -14,6 +18,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/pellucid-mcp/pellucid/platform/privacy"
 )
 
 // ErrUnsafe is wrapped where another user could read or change what must be
@@ -40,8 +46,14 @@ func OpenAt(path string) (*Dir, error) {
 		}
 		return nil, fmt.Errorf("state: cannot %s directory %+q: %w: PELLUCID_STATE may name another one", what, path, err)
 	}
+	_, missing := os.Stat(path)
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return fail("make", err)
+	}
+	if errors.Is(missing, fs.ErrNotExist) {
+		if err := privacy.Restrict(path); err != nil {
+			return fail("make", err)
+		}
 	}
 	d, err := os.Open(path) // another user's is there, but not for us
 	if err != nil {
@@ -69,22 +81,32 @@ func locate(goos string, getenv func(string) string, home func() (string, error)
 	if p := getenv("XDG_STATE_HOME"); filepath.IsAbs(p) {
 		return filepath.Join(p, "pellucid"), nil
 	}
-	if goos == "windows" {
-		if p := getenv("LOCALAPPDATA"); p != "" {
-			return filepath.Join(p, "pellucid"), nil
-		}
-	}
 	h, err := home()
 	if err != nil {
 		return "", fmt.Errorf("state: no home directory: set PELLUCID_STATE: %w", err)
 	}
 	switch goos {
 	case "windows":
-		return filepath.Join(h, "AppData", "Local", "pellucid"), nil
+		return filepath.Join(h, ".pellucid"), nil
 	case "darwin":
 		return filepath.Join(h, "Library", "Application Support", "pellucid"), nil
 	}
 	return filepath.Join(h, ".local", "state", "pellucid"), nil
+}
+
+// Former is the directory of an earlier release, if anything is in it. It is no longer read.
+func Former() string { return former(runtime.GOOS, os.Getenv) }
+
+func former(goos string, getenv func(string) string) string {
+	local := getenv("LOCALAPPDATA")
+	if goos != "windows" || local == "" || getenv("PELLUCID_STATE") != "" {
+		return ""
+	}
+	path := filepath.Join(local, "pellucid")
+	if entries, err := os.ReadDir(path); err != nil || len(entries) == 0 {
+		return ""
+	}
+	return path
 }
 
 // Path is the directory's path.

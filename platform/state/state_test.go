@@ -42,7 +42,7 @@ func play(role string) error {
 		fmt.Printf("%x\n", k)
 		return err
 	case "journal":
-		j, err := d.Journal("decisions.jsonl", smallJournal)
+		j, err := d.journalOf(smallJournal, 50)
 		if err != nil {
 			return err
 		}
@@ -58,7 +58,16 @@ func play(role string) error {
 	return errors.New("no such role")
 }
 
-var smallJournal = JournalOptions{maxBytes: 100_000, keep: 50}
+const smallJournal = 100_000
+
+// journalOf opens a journal of small files.
+func (d *Dir) journalOf(maxBytes int64, keep int) (*Journal, error) {
+	j, err := d.Journal("decisions.jsonl", nil)
+	if err == nil {
+		j.maxBytes, j.keep = maxBytes, keep
+	}
+	return j, err
+}
 
 func others(t *testing.T, role, dir string, n int) []string {
 	t.Helper()
@@ -96,7 +105,8 @@ func unixOnly(t *testing.T) {
 }
 
 func TestLocate(t *testing.T) {
-	home := func() (string, error) { return "/h", nil }
+	root := filepath.VolumeName(t.TempDir()) // no path is absolute without it on Windows
+	home := func() (string, error) { return root + "/h", nil }
 	none := func() (string, error) { return "", errors.New("none") }
 	for _, tt := range []struct {
 		goos string
@@ -111,14 +121,51 @@ func TestLocate(t *testing.T) {
 		{"linux", map[string]string{"LOCALAPPDATA": "/l"}, home, "/h/.local/state/pellucid"},
 		{"darwin", nil, home, "/h/Library/Application Support/pellucid"},
 		{"darwin", map[string]string{"XDG_STATE_HOME": "/x"}, home, "/x/pellucid"},
-		{"windows", map[string]string{"LOCALAPPDATA": "/l"}, home, "/l/pellucid"},
-		{"windows", nil, home, "/h/AppData/Local/pellucid"},
+		{"windows", map[string]string{"LOCALAPPDATA": "/l", "APPDATA": "/r"}, home, "/h/.pellucid"},
+		{"windows", map[string]string{"XDG_STATE_HOME": "/x"}, home, "/x/pellucid"},
+		{"windows", nil, none, ""},
 		{"linux", nil, none, ""},
 	} {
-		got, err := locate(tt.goos, func(k string) string { return tt.env[k] }, tt.home)
-		if filepath.ToSlash(got) != tt.want || (err != nil) != (tt.want == "") {
+		getenv := func(k string) string {
+			if strings.HasPrefix(tt.env[k], "/") {
+				return root + tt.env[k]
+			}
+			return tt.env[k]
+		}
+		got, err := locate(tt.goos, getenv, tt.home)
+		if strings.TrimPrefix(filepath.ToSlash(got), root) != tt.want || (err != nil) != (tt.want == "") {
 			t.Errorf("%s %v: %q, %v; want %q", tt.goos, tt.env, got, err, tt.want)
 		}
+	}
+}
+
+// TestFormer: on Windows, the directory of an earlier release is found where it is there and another one is not named.
+func TestFormer(t *testing.T) {
+	local := t.TempDir()
+	env := map[string]string{"LOCALAPPDATA": local}
+	find := func(goos string) string { return former(goos, func(k string) string { return env[k] }) }
+	if got := find("windows"); got != "" {
+		t.Errorf("without one: %q", got)
+	}
+	old := filepath.Join(local, "pellucid")
+	if err := os.Mkdir(old, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := find("windows"); got != "" {
+		t.Errorf("with nothing in it: %q", got)
+	}
+	if err := os.WriteFile(filepath.Join(old, "install.key"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := find("windows"); got != old {
+		t.Errorf("%q, want %q", got, old)
+	}
+	if got := find("linux"); got != "" {
+		t.Errorf("on Linux: %q", got)
+	}
+	env["PELLUCID_STATE"] = local
+	if got := find("windows"); got != "" {
+		t.Errorf("with PELLUCID_STATE: %q", got)
 	}
 }
 
@@ -128,7 +175,7 @@ func TestModes(t *testing.T) {
 	if _, err := d.Key("install.key"); err != nil {
 		t.Fatal(err)
 	}
-	j, err := d.Journal("decisions.jsonl", JournalOptions{})
+	j, err := d.Journal("decisions.jsonl", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +200,7 @@ func TestNames(t *testing.T) {
 		if _, err := d.Key(name); err == nil {
 			t.Errorf("Key(%+q) was accepted", name)
 		}
-		if _, err := d.Journal(name, JournalOptions{}); err == nil {
+		if _, err := d.Journal(name, nil); err == nil {
 			t.Errorf("Journal(%+q) was accepted", name)
 		}
 	}
@@ -323,7 +370,7 @@ func TestJournalAmongProcesses(t *testing.T) {
 			path = fmt.Sprintf("%s.%d", path, i)
 		}
 		// One record of each other process may land behind the bound.
-		if fi, err := os.Stat(path); err != nil || fi.Size() > smallJournal.maxBytes+n*300 {
+		if fi, err := os.Stat(path); err != nil || fi.Size() > smallJournal+n*300 {
 			t.Errorf("file %d: %v, %v", i, fi.Size(), err)
 		}
 	}
@@ -331,7 +378,7 @@ func TestJournalAmongProcesses(t *testing.T) {
 
 func TestJournalKeepsItsBound(t *testing.T) {
 	d := open(t)
-	j, err := d.Journal("decisions.jsonl", JournalOptions{maxBytes: 1000, keep: 2})
+	j, err := d.journalOf(1000, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +411,7 @@ func TestJournalKeepsItsBound(t *testing.T) {
 
 func TestJournalErrors(t *testing.T) {
 	d := open(t)
-	j, err := d.Journal("decisions.jsonl", JournalOptions{sync: true})
+	j, err := d.Journal("decisions.jsonl", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,16 +424,18 @@ func TestJournalErrors(t *testing.T) {
 	if err := j.Append([]byte(`{}`)); err != nil {
 		t.Error(err)
 	}
-	j.f.Close()
+	if err := errors.Join(os.Remove(j.path), os.Mkdir(j.path, 0o700)); err != nil {
+		t.Fatal(err)
+	}
 	if err := j.Append([]byte(`{}`)); err == nil {
-		t.Error("a write that failed was not reported")
+		t.Error("a record that has no file was not refused")
 	}
 	unixOnly(t)
 	path := filepath.Join(d.Path(), "open.jsonl")
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Journal("open.jsonl", JournalOptions{}); !errors.Is(err, ErrUnsafe) {
+	if _, err := d.Journal("open.jsonl", nil); !errors.Is(err, ErrUnsafe) {
 		t.Errorf("journal open to others: %v", err)
 	}
 }
@@ -394,29 +443,24 @@ func TestJournalErrors(t *testing.T) {
 // Half a record of a write that failed, here or in a process that died, is removed before the next one.
 func TestJournalAfterTornWrite(t *testing.T) {
 	d := open(t)
-	j, err := d.Journal("decisions.jsonl", JournalOptions{})
+	j, err := d.Journal("decisions.jsonl", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	j.f.WriteString(`{"half":`)
-	j2, err := d.Journal("decisions.jsonl", JournalOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := j2.Append([]byte(`{"other":1}`)); err != nil {
-		t.Fatal(err)
-	}
-	if err := j2.Close(); err != nil {
-		t.Fatal(err)
-	}
-	j.f.WriteString(`{"half":`)
-	if err := j.Append([]byte(`{"whole":1}`)); err != nil {
-		t.Fatal(err)
-	}
-	b, err := os.ReadFile(filepath.Join(d.Path(), "decisions.jsonl"))
-	if want := "{\"other\":1}\n{\"whole\":1}\n"; err != nil || string(b) != want {
-		t.Errorf("journal = %q, %v", b, err)
+	path := filepath.Join(d.Path(), "decisions.jsonl")
+	for _, whole := range []string{"{\"other\":1}\n", "{\"whole\":1}\n"} {
+		b, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(path, append(b, `{"half":`...), 0o600)
+		}
+		if err == nil {
+			err = j.Append([]byte(whole[:len(whole)-1]))
+		}
+		after, errRead := os.ReadFile(path)
+		if err != nil || errRead != nil || string(after) != string(b)+whole {
+			t.Errorf("journal = %q, %v, %v", after, err, errRead)
+		}
 	}
 }
 
@@ -425,7 +469,7 @@ func BenchmarkAppend(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	j, err := d.Journal("decisions.jsonl", JournalOptions{})
+	j, err := d.Journal("decisions.jsonl", nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -33,7 +33,7 @@ const redraw = 200 * time.Millisecond
 // NewBar writes on stderr until Done. It returns nil where stderr is no terminal, or a dumb
 // one. total is the length of the whole in whatever unit, 0 if it is not known.
 func NewBar(stderr io.Writer, getenv func(string) string, name string, total int64) *Bar {
-	if !IsTerminal(stderr) || getenv("TERM") == "dumb" {
+	if !isObeying(stderr) || getenv("TERM") == "dumb" {
 		return nil
 	}
 	return newBar(stderr, name, total)

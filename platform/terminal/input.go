@@ -61,6 +61,14 @@ func WithoutPath(err error) error {
 	return err
 }
 
+// ErrUTF16 says that a file is not UTF-8, but what the PowerShell of Windows writes with ">".
+var ErrUTF16 = errors.New("it is UTF-16: save it as UTF-8")
+
+// IsUTF16 reports whether a text is UTF-16: it begins with its mark, or with a character of ASCII in two bytes.
+func IsUTF16(src []byte) bool {
+	return bytes.HasPrefix(src, []byte("\xff\xfe")) || bytes.HasPrefix(src, []byte("\xfe\xff")) || len(src) > 1 && (src[0] == 0) != (src[1] == 0)
+}
+
 // ReadInput reads everything, up to maxInput bytes.
 func ReadInput(name string, stdin io.Reader) ([]byte, error) {
 	r, err := OpenInput(name, stdin)

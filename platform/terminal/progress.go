@@ -14,9 +14,9 @@ type Progress struct {
 	prefix string
 }
 
-// NewProgress writes plain, once, where stderr is not a terminal.
+// NewProgress writes plain, once, where stderr is no terminal that obeys.
 func NewProgress(stderr io.Writer, plain string) *Progress {
-	if !IsTerminal(stderr) {
+	if !isObeying(stderr) {
 		fmt.Fprintln(stderr, plain)
 		return &Progress{}
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -38,24 +37,13 @@ const MaxInline = 512 // bytes
 
 var lineEnds = strings.NewReplacer("\n", "\u2039U+000A LINE FEED\u203a", "\t", "\u2039U+0009 CHARACTER TABULATION\u203a")
 
-// ShellWord is a name that a person may copy: as it is where it is plain, else quoted.
-func ShellWord(s string) string {
-	if s != "" && strings.Trim(s, plainWord) == "" {
-		return s
-	}
-	return strconv.QuoteToASCII(s)
-}
-
-// plainWord has the characters that no shell takes for anything else.
-const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@=+,%"
-
 // A palette colours words for a person; the zero palette does not.
 type Palette struct{ On bool }
 
 // PaletteFor returns colours for w where it is a terminal, unless the person
 // does not want any (https://no-color.org).
 func PaletteFor(w io.Writer, getenv func(string) string) Palette {
-	return Palette{On: IsTerminal(w) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
+	return Palette{On: isObeying(w) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
 }
 
 func (p Palette) paint(sgr, s string) string {
@@ -80,6 +68,12 @@ func IsTerminal(w io.Writer) bool {
 	}
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// isObeying reports whether w is a terminal that obeys escape sequences.
+func isObeying(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && IsTerminal(f) && obeysEscapes(f)
 }
 
 // ReadsTerminal reports whether a person may answer on r.

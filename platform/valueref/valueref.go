@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/pellucid-mcp/pellucid/platform/terminal"
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
@@ -79,6 +80,8 @@ func (s Source) Read(name string, most int) ([]byte, error) {
 		fallthrough
 	case err != nil:
 		return nil, &unreadable{finding.Quote(name), err}
+	case terminal.IsUTF16(b):
+		return nil, &unreadable{finding.Quote(name), terminal.ErrUTF16}
 	case len(b) > most:
 		return nil, fmt.Errorf("file %s is longer than %d bytes", finding.Quote(name), most)
 	}

@@ -35,9 +35,9 @@ func NewAzure(s Service, api string) (*Azure, error) {
 	return &Azure{c, api}, err
 }
 
-// Limits implements classify.Classifier: five documents and 10,000 characters a call.
+// Limits implements classify.Classifier: five documents and 10,000 characters a call, a document a text.
 func (a *Azure) Limits() classify.Limits {
-	return classify.Limits{Texts: 5, Chars: 10_000, Total: 10_000}
+	return classify.Limits{Texts: 5, Chars: 10_000, Total: 10_000, Apart: true}
 }
 
 // Version implements classify.Classifier.

@@ -38,11 +38,12 @@ function find() {
 
 /** Runs the program as a child: it gets the signals of this process, and this process ends as it does. */
 function run(program, args) {
-  const child = require('node:child_process').spawn(program, args, { stdio: 'inherit' })
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
-  for (const s of signals) {
-    process.on(s, () => child.kill(s))
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK']
+  for (const s of signals) { // before the program runs, which may ask for one at once
+    // Windows gives Ctrl-C to both; kill would end the program there, while it finishes what is under way.
+    process.on(s, () => platform === 'win32' || child.kill(s))
   }
+  const child = require('node:child_process').spawn(program, args, { stdio: 'inherit' })
   child.on('error', (e) => fail(`cannot start ${program} (${e.code}); install pellucid again`))
   child.on('exit', (code, signal) => {
     if (signal === null) {

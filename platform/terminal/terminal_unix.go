@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+func obeysEscapes(*os.File) bool { return true }
+
 // unreadEvery is after how long a watch looks whether it is still wanted.
 const unreadEvery = 200 * time.Millisecond
 
