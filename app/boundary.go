@@ -134,7 +134,9 @@ func (b *boundary) open(dir *state.Dir, r *rules.Rules, n needs) (err error) {
 		b.shadow = gateway.NewShadow(*n.judges)
 	}
 	if n.judges != nil && r.Quotes() {
-		lost := func(err error) { b.log.Warn("the sentences that classifiers flag are not kept as they should be", "error", err) }
+		lost := func(err error) {
+			b.log.Warn("the sentences that classifiers flag are not kept as they should be", "error", err)
+		}
 		if b.flagged, err = dir.Journal(audit.FlaggedName, lost); err != nil {
 			lost(err)
 		}
