@@ -43,7 +43,7 @@ class Net:
         self.p, self.rate = {}, {}
 
         def put(name, x, rate):
-            self.p[name] = torch.from_numpy(np.ascontiguousarray(x, np.float32)).to(device).requires_grad_()
+            self.p[name] = torch.from_numpy(np.array(x, np.float32)).to(device).requires_grad_()
             self.rate[name] = rate
 
         first = decay ** layers
