@@ -23,7 +23,7 @@ var weights = []struct {
 	most   int
 	weight func(*testing.T) int
 }{
-	{"code lines linked into the program", 122_100, linkedLines},
+	{"code lines linked into the program", 123_000, linkedLines},
 	{"properties in the schema of the configuration", 345, schemaProperties},
 	{"verbs", 44, func(t *testing.T) int { return helpLines(t, `(?m)^  [a-z]+(?: [a-z]+)*  +\S`, "help", "all") }},
 	{"flags of wrap", 15, func(t *testing.T) int { return helpLines(t, `(?m)^ +(?:-\w, +)?--(?:[^h]|h[^e])`, "wrap", "--help") }},
