@@ -27,7 +27,7 @@ func TestReplayRefuses(t *testing.T) {
 	}{
 		{without, [][2]string{
 			{`"refused"`, `"forwarded"`}, {`"refused"`, `"repaired"`}, {`"hold"`, `"pass"`}, {`"hold"`, `"x"`}, {`"unreadable-answer"`, `"found-out"`},
-			{`evidence/2`, `evidence/3`}, {`"audit":false`, `"audit": false`}, {`"audit":false`, `"audit":false,"more":1`},
+			{`evidence/3`, `evidence/4`}, {`"audit":false`, `"audit": false`}, {`"audit":false`, `"audit":false,"more":1`},
 			{`ddeeff"`, `ddeef"`}, {`"act":"refused"`, `"act":"refused","act":"refused"`}, {`"version"`, `"runs":[{}],"version"`},
 		}},
 		{held, [][2]string{
