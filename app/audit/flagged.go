@@ -57,10 +57,9 @@ func flagged(record []byte) (f Flagged, ok bool) {
 	if f.Tool != "" {
 		f.Tool = frame.Label(f.Tool)
 	}
-	s, err := strconv.QuotedPrefix(f.Sentence)
-	if s, err = strconv.Unquote(s); err == nil {
-		f.Sentence = finding.Quote(s) // what stood behind the quote is only how much is missing
-	}
+	quoted, _ := strconv.QuotedPrefix(f.Sentence)
+	s, err := strconv.Unquote(quoted)
+	f.Sentence = finding.Quote(s) // what stood behind the quote is only how much is missing
 	return f, err == nil
 }
 
