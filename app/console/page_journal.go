@@ -47,7 +47,7 @@ type journalView struct {
 
 func (journalView) template() string { return "journal" }
 
-var errJournalFilter = errors.New("The journal has no persons, digests and records about others.")
+var errJournalFilter = errors.New("the journal has no persons and digests, and no decision about another one")
 
 // journal lists the decisions of this machine that are in no log.
 func (c *Console) journal(q *request) answer {
