@@ -141,17 +141,20 @@ func TestPerplexity(t *testing.T) {
 
 	messages := map[string]any{"messages": []any{map[string]any{"role": "user", "content": "What is the capital of France?"}}}
 	answer := "Paris [1][3]. " + cleaned + "\n\nCitations:\n[1] https://a.example/paris\n[2] https://a.example/evil\n[3] https://b.example/seine\n"
-	for tool, model := range map[string]string{"perplexity_ask": "sonar-pro", "perplexity_reason": "other", "perplexity_research": "other"} {
+	for tool, model := range map[string]string{"perplexity_ask": "sonar-pro", "perplexity_reason": "", "perplexity_research": ""} {
 		got := callPerplexity(t, s, tool, messages, promised[tool])
-		want := sonarNotice + `<perplexity-sonar-response untrusted="true" source="perplexity-sonar" model="` + model + `" tool="` + tool + `">` + "\n" +
+		attribute := ""
+		structured := map[string]any{"response": answer, "untrusted": true, "source": "perplexity-sonar",
+			"citations": []any{"https://a.example/paris", "https://a.example/evil", "https://b.example/seine"}}
+		if model != "" {
+			attribute, structured["model"] = ` model="`+model+`"`, model
+		}
+		want := sonarNotice + `<perplexity-sonar-response untrusted="true" source="perplexity-sonar"` + attribute + ` tool="` + tool + `">` + "\n" +
 			strings.ReplaceAll(answer, "</perplexity", "&lt;/perplexity") + "\n</perplexity-sonar-response>"
 		if d := cmp.Diff(want, textOf(got)); d != "" {
 			t.Errorf("%s: %s", tool, d)
 		}
-		if d := cmp.Diff(map[string]any{
-			"response": answer, "untrusted": true, "source": "perplexity-sonar", "model": model,
-			"citations": []any{"https://a.example/paris", "https://a.example/evil", "https://b.example/seine"},
-		}, got.StructuredContent); d != "" {
+		if d := cmp.Diff(structured, got.StructuredContent); d != "" {
 			t.Errorf("%s: %s", tool, d)
 		}
 	}

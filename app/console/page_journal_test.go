@@ -16,6 +16,7 @@ import (
 	"github.com/pellucid-mcp/pellucid/record/index"
 	"github.com/pellucid-mcp/pellucid/record/ledger"
 	"github.com/pellucid-mcp/pellucid/text/finding"
+	"github.com/pellucid-mcp/pellucid/text/frame"
 )
 
 // journalOf is a journal that has rows; a text finds a row by its id.
@@ -39,6 +40,7 @@ func withJournal(_ *testConsole, o *Options) {
 			Server: "mail", Tool: "read", Verdict: []string{"passed", "changed", "withheld"}[i%3], Codes: []ledger.Count{{Code: finding.HiddenTag, N: 2}}})
 	}
 	for i, s := range hostile {
+		s = frame.Label(s) // as the journal is read
 		rows = append(rows, index.Row{ID: testID(1000 + i), Time: time.Now(), Kind: ledger.Message, Server: s, Tool: s, Verdict: s, Codes: []ledger.Count{{Code: finding.Code(s), N: 1}}})
 	}
 	o.Journal = journalOf(&rows)

@@ -180,7 +180,7 @@ func TestReviewQueue(t *testing.T) {
 	_, page = r.get("review?code=role-marker&group=server")
 	contains(t, "filter", page, "1 item, in 1 group", "--code role-marker --group server", `<bdi dir="ltr">web</bdi>`)
 	_, page = r.get("review?text=send+the&group=none")
-	contains(t, "text", page, "7 items", "--text &#34;send the&#34;")
+	contains(t, "text", page, "7 items", "--text &#39;send the&#39;")
 	_, page = r.get("review?principal=nobody")
 	contains(t, "no match", page, "Nothing fits.")
 	_, page = r.get("review?state=denied")

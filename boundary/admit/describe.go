@@ -25,7 +25,7 @@ func (s *Server) describe(ctx context.Context, items []surface.Item, pinned bool
 	looked := s.lookedAt(ctx, len(list) > 0)
 	for i := range list {
 		v := &list[i]
-		if len(v.Told) > 0 || v.Of.Reason != classify.Judged && v.Of.Reason != classify.Canceled {
+		if v.Flagged() || v.Of.Reason != classify.Judged && v.Of.Reason != classify.Canceled {
 			s.a.opt.Described(c.Name, v)
 		}
 		if !v.Flagged() || looked[v.Item.Digest] {

@@ -156,15 +156,18 @@ func (j *Judge) one(ctx context.Context, it *surface.Item) Findings {
 	v.Of = j.member.Judge(ctx, segments)
 	for i := range v.Of.Segments {
 		s := &v.Of.Segments[i]
-		w, ok := prose[i].Lint(evidence(s.P, prose[i].Own))
-		if ok && len(v.Wording) < surface.MaxWarnings && !slices.ContainsFunc(v.Wording, func(x surface.Warning) bool { return x.Place == w.Place }) {
+		score := evidence(s.P, prose[i].Own)
+		w, ok := prose[i].Lint(score)
+		warned := slices.ContainsFunc(v.Wording, func(x surface.Warning) bool { return x.Place == w.Place })
+		if ok && !warned && len(v.Wording) < surface.MaxWarnings {
 			v.Wording = append(v.Wording, w)
 		}
 		if s.Flagged && len(v.Told) < maxTold {
 			v.Told = append(v.Told, Told{prose[i].Place(), s.P, excerpt(segments[i].View)})
 		}
+		s.Flagged = s.Flagged || score > 0 && (ok || warned)
 	}
-	if len(v.Told) == 0 && v.Of.Reason == classify.Judged {
+	if v.Of.Reason == classify.Judged && !slices.ContainsFunc(v.Of.Segments, func(s classify.Judgement) bool { return s.Flagged }) {
 		v.Of.Action = policy.Allow
 	}
 	return v

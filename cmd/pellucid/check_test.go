@@ -93,7 +93,7 @@ func TestAskEach(t *testing.T) {
 		if got != want {
 			t.Errorf("%q: %s, want %s", answers, got, want)
 		}
-		if !strings.Contains(out.String(), "\n  x \"a\\u200bb\"\nStart it? [y/N] ") || strings.ContainsAny(out.String(), "\u202e\u200b") {
+		if !strings.Contains(out.String(), "\n  x $'a\\u200bb'\nStart it? [y/N] ") || strings.ContainsAny(out.String(), "\u202e\u200b") {
 			t.Errorf("%+q", out.String())
 		}
 	}
