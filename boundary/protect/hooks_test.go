@@ -246,7 +246,7 @@ func TestHookObstacles(t *testing.T) {
 				if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 					t.Fatal(err)
 				}
-				if err := os.WriteFile(file, []byte(strings.ReplaceAll(x.src, "RIVAL", script)), 0o600); err != nil {
+				if err := os.WriteFile(file, []byte(strings.ReplaceAll(x.src, "RIVAL", strings.ReplaceAll(script, `\`, `\\`))), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -273,9 +273,9 @@ func TestCodexTrust(t *testing.T) {
 	path := runHooks(t, o, m, "codex", Job{})[0].Path
 	const before, after = "c7e763f40363f89ff5d6293b3921a8038152d88cfbc9794a2a647f8f820bfdc0", "3716b2d04fdf4d58d3d8b5a19108c54ce66ea51967ae9878f02b15b70bd6a650"
 	for config, trusted := range map[string]bool{
-		"[hooks.state.\"" + path + ":pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:" + before + "\"\n[hooks.state.\"" + path + ":post_tool_use:0:0\"]\ntrusted_hash = \"sha256:" + after + "\"\n":                  true,
-		"[hooks.state.\"" + path + ":pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:" + before + "\"\n[hooks.state.\"" + path + ":post_tool_use:0:0\"]\ntrusted_hash = \"sha256:" + after + "\"\nenabled = false\n": false,
-		"[hooks.state.\"" + path + ":pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:" + before + "\"\n":                                                                                                             false,
+		"[hooks.state.'" + path + ":pre_tool_use:0:0']\ntrusted_hash = \"sha256:" + before + "\"\n[hooks.state.'" + path + ":post_tool_use:0:0']\ntrusted_hash = \"sha256:" + after + "\"\n":                  true,
+		"[hooks.state.'" + path + ":pre_tool_use:0:0']\ntrusted_hash = \"sha256:" + before + "\"\n[hooks.state.'" + path + ":post_tool_use:0:0']\ntrusted_hash = \"sha256:" + after + "\"\nenabled = false\n": false,
+		"[hooks.state.'" + path + ":pre_tool_use:0:0']\ntrusted_hash = \"sha256:" + before + "\"\n":                                                                                                           false,
 		"": false,
 	} {
 		if err := os.WriteFile(filepath.Join(m.Home, ".codex", "config.toml"), []byte(config), 0o600); err != nil {
