@@ -16,6 +16,7 @@ import (
 const unreached = `
 # Public API: other modules call these; here only tests and examples do.
 grounding/attest.ContextDocument:  the JSON-LD contexts that a verifier needs beside the library
+grounding/attest.Attestation.Signed: whether there is a proof, before it is checked
 record/ledger.AddCosignature:      adds what witnesses answer to a checkpoint, after checking it
 text/href.Bare:                    reads back what URI.Rendered has written
 text/scrub.EncodedTokens:          counts control tokens behind escapes, for reports
@@ -27,16 +28,25 @@ text/scrub.Steps:                  the steps of a profile in order, which the sp
 boundary/classify/local.New:         makes a model of trained weights
 boundary/classify/local.Reader.Next: reads the features on which a model is trained
 boundary/classify/local.Reader.Span: the place of a token in its text
+boundary/classify/deep.Loaded:       a model of weights that are in memory
 boundary/gateway.NewLines:           writes decisions as JSON lines
 boundary/gateway.Lines.Record:       part of NewLines
 model/counterfactual.Drive:          runs a plan whose answers are known
 model/counterfactual.Run.Turn:       the context of one turn of a recorded run
 text/scrub.Tokens:                   the list of control tokens
 
+# Windows alone reaches these; their tests run on every system.
+platform/child.isBatch:            whether cmd.exe runs a program
+platform/child.batchLine:          the command line for it
+platform/child.batchWriter.word:   part of batchLine
+platform/child.batchWriter.toggle: part of batchLine
+
 # Tools of tests, and programs that write what is generated.
 app/apptest:              a running gateway for tests
 text/ucd.CCC:             the combining class, which tests of the tables and oracles compare
 boundary/surface/pintest: the same tests for every store of pins
+grounding/store/storetest: the same tests for every store of attestations
+platform/scripttest:      what the scripts of both programs share
 e2e:                      tests of the program against servers and clients that others wrote
 e2e/deploy:               tests of the chart, the Compose file, the proxies and the alerts
 e2e/release:              tests of what a release is made of

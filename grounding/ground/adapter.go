@@ -4,7 +4,7 @@
 //
 // An [Adapter] takes attestations and the cascade events that withdraw them into a
 // [Store], sanitised once, at ingestion, and grounds queries on what the store has: as an
-// MCP server over HTTP ([Adapter.MCPHandler]) and pipes ([Adapter.ServeStdio]), and as
+// MCP server over HTTP ([Adapter.Handler]) and pipes ([Adapter.ServeStdio]), and as
 // plain HTTP for validators and other federations ([Adapter.Handler], [Adapter.Follow]).
 // Keys are resolved when something is taken in, never during a query.
 package ground

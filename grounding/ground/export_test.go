@@ -2,6 +2,12 @@
 
 package ground
 
+import (
+	"net/http"
+
+	"github.com/pellucid-mcp/pellucid/platform/intake"
+)
+
 // OutputSchema is outputSchema.
 func OutputSchema() []byte { return outputSchema }
 
@@ -12,4 +18,9 @@ func ParseEvent(body []byte) (hash string, err error) {
 		return "", r
 	}
 	return n.hash.String(), nil
+}
+
+// MCPHandler is the part of Handler that speaks MCP.
+func (a *Adapter) MCPHandler(o MCPOptions) http.Handler {
+	return a.mcpHandler(o, intake.NewBudget(DefaultMemory), bodyPatience)
 }

@@ -22,14 +22,10 @@ const (
 	bodyPatience = 30 * time.Second
 )
 
-// MCPHandler serves MCP over streamable HTTP, both protocol eras. There are no
+// mcpHandler serves MCP over streamable HTTP, both protocol eras. There are no
 // sessions in either: this server never speaks first, so every request stands for
 // itself and any replica may answer it. GET and DELETE are not allowed, as all
-// revisions permit. Whoever serves it on loopback puts auth.Local in front.
-func (a *Adapter) MCPHandler(o MCPOptions) http.Handler {
-	return a.mcpHandler(o, intake.NewBudget(DefaultMemory), bodyPatience)
-}
-
+// revisions permit.
 func (a *Adapter) mcpHandler(o MCPOptions, memory *intake.Budget, patience time.Duration) http.Handler {
 	srv := a.server(o)
 	sdk := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return srv }, &mcp.StreamableHTTPOptions{

@@ -44,7 +44,7 @@ const DefaultMemory = 256 << 20
 
 // Handler serves
 //
-//	POST /ground/mcp            MCP, see MCPHandler
+//	POST /ground/mcp            MCP over streamable HTTP, without sessions
 //	POST /ground/attestations   one attestation (application/json), or lines of them
 //	                            (application/jsonl, application/x-ndjson)
 //	POST /ground/events         one cascade event (application/json)
