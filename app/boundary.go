@@ -40,7 +40,7 @@ type boundary struct {
 	flag     string           // " --db X", which printed commands need to find the store
 	store    *storage.Store   // nil: nothing needs one
 	journal  *state.Journal   // nil: evidence is not off
-	flagged  *state.Journal   // what a classifier has flagged and can quote; nil: nothing can be
+	flagged  *state.Journal   // what a classifier has flagged and can quote, where one can
 	records  *install.Records // nil: evidence is off
 	requires bool             // that a result is recorded before it is delivered
 	queue    *hold.Queue      // nil: nothing is held

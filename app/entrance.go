@@ -11,8 +11,8 @@ import (
 
 // An entrance is what stands between the network and the handlers.
 type entrance struct {
-	who      auth.Authenticator // nil: every caller may use it
-	metadata http.Handler       // RFC 9728; nil: none
+	who      auth.Authenticator // without it every caller may use it
+	metadata http.Handler       // of RFC 9728, where there is an issuer
 
 	checkOrigin      func(http.Handler) http.Handler // by Host and Origin
 	requirePrincipal func(http.Handler) http.Handler // within the limits of the principal

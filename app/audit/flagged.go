@@ -45,8 +45,8 @@ func AppendFlagged(dst []byte, c *gateway.Classified) []byte {
 	return append(strictjson.AppendQuote(dst, finding.Quote(c.Sentence)), '}')
 }
 
-// flagged yields what can be believed of a line: a journal may have been changed by hand.
-func flagged(record []byte) (f Flagged, ok bool) {
+// parseFlagged yields what can be believed of a line: a journal may have been changed by hand.
+func parseFlagged(record []byte) (f Flagged, ok bool) {
 	if json.Unmarshal(record, &f) != nil || f.Time.IsZero() || !(f.Classified.Score >= 0 && f.Classified.Score <= 1) {
 		return f, false
 	}
@@ -69,7 +69,7 @@ func FlaggedAbout(dir *state.Dir, of ledger.ID) (list []Flagged) {
 		if err != nil {
 			break
 		}
-		if f, ok := flagged(record); ok && f.Of == of.String() {
+		if f, ok := parseFlagged(record); ok && f.Of == of.String() {
 			list = append(list, f)
 		}
 	}
@@ -99,7 +99,7 @@ func FlaggedDays(dir *state.Dir, now time.Time) (list []FlaggedDay) {
 		if err != nil {
 			break
 		}
-		f, ok := flagged(record)
+		f, ok := parseFlagged(record)
 		if !ok || f.Time.Before(now.Add(-flaggedFor)) {
 			continue
 		}

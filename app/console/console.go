@@ -85,7 +85,7 @@ type Options struct {
 	// console is not that of a gateway.
 	Health func() []fleet.Health
 
-	// Flagged has the texts that classifiers have flagged, by day and server; nil: not known.
+	// Flagged has the texts that classifiers have flagged, by day and server.
 	Flagged func() []audit.FlaggedDay
 
 	// Journal yields the decisions of this machine that are in no log, as each wrap without evidence writes them: those

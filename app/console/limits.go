@@ -41,7 +41,7 @@ func (c *Console) answerPerson(w http.ResponseWriter, q *request, r route) {
 	defer q.room.Leave()
 	defer q.endWork()
 	if err := c.waitForMemory(q, pageCost); err != nil {
-		overloaded(err).write(c, w, q)
+		overloadedState(err).write(c, w, q)
 		return
 	}
 	said := r.handle(c, q)
@@ -75,7 +75,7 @@ func (c *Console) waitForText(q *request, n int) answer {
 		if q.freePlace == nil {
 			free, err := c.work.Wait(ctx, q.who.ID, 1)
 			if err != nil {
-				return overloaded(err)
+				return overloadedState(err)
 			}
 			began := time.Now()
 			q.freePlace = func() { time.AfterFunc(time.Since(began), free) }
@@ -87,7 +87,7 @@ func (c *Console) waitForText(q *request, n int) answer {
 		err = q.room.WaitTurn(ctx, textTime)
 	}
 	if err != nil {
-		return overloaded(err)
+		return overloadedState(err)
 	}
 	return nil
 }
@@ -106,8 +106,8 @@ func tooQuick() state {
 	return state{status: http.StatusTooManyRequests, title: "Too many requests", says: "You have asked for too many pages at once. This request was not looked at.", why: "Wait a few seconds, and load the page again.", kind: "held"}
 }
 
-// overloaded is the state of a request for which there is no memory or no place.
-func overloaded(why error) state {
+// overloadedState is the state of a request for which there is no memory or no place.
+func overloadedState(why error) state {
 	s := state{status: http.StatusServiceUnavailable, title: "Too much is under way", says: "Too much is under way to make this page now. Nothing was changed.", why: "Wait a few seconds, and try again.", kind: "held"}
 	if errors.Is(why, intake.ErrGreedy) {
 		s.status, s.says = http.StatusTooManyRequests, "Too many pages of yours are under way to make this one now. Nothing was changed."

@@ -106,5 +106,5 @@ func (c *Console) journalDecision(q *request) answer {
 	case !found:
 		return notFound()
 	}
-	return page("Decision", journalDecisionView{newJournalRow(&row), c.explained(q, id.String())})
+	return page("Decision", journalDecisionView{newJournalRow(&row), c.explainDecision(q, id.String())})
 }

@@ -149,7 +149,7 @@ func (c *Console) record1(q *request) answer {
 	if v.Item, err = c.itemOf(q, st); err != nil {
 		return failed(err)
 	}
-	v.Explained = c.explained(q, st.ID.String())
+	v.Explained = c.explainDecision(q, st.ID.String())
 	return page("Record", v)
 }
 
@@ -169,8 +169,8 @@ func (c *Console) itemOf(q *request, st *ledger.Statement) (Path, error) {
 	return pathTo("review/" + segment(items[0].ID)), nil
 }
 
-// explained returns the explanation of a decision, or nil: the page of the decision does without it.
-func (c *Console) explained(q *request, id string) *explainedView {
+// explainDecision returns the explanation for the page of a decision, where one can be made.
+func (c *Console) explainDecision(q *request, id string) *explainedView {
 	if c.opt.Explain == nil {
 		return nil
 	}

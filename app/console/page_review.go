@@ -60,7 +60,7 @@ type flaggedView struct {
 	Day, N, Score Own
 	Server        marked.Name
 	Sentence      marked.Text // the worst
-	To            Path        // "": the decision is not known
+	To            Path        // of the decision, where it is known
 }
 
 // listFlagged fills in what classifiers have flagged of the servers that the person sees.

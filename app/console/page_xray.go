@@ -104,7 +104,7 @@ var verbs = [...]verbView{keeps: {"kept", ""}, notes: {"noted", ""}, changes: {"
 // xray looks at a text that the person has pasted or dropped. It is not logged and not kept.
 func (c *Console) xray(q *request) answer {
 	if err := c.waitForMemory(q, intake.BodyCost*max(maxForm, q.ContentLength)); err != nil {
-		return overloaded(err)
+		return overloadedState(err)
 	}
 	form, err := xrayForm(q.Request)
 	if err == nil {

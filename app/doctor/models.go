@@ -14,8 +14,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/text/finding"
 )
 
-// flagged has a line for each day and server of which a classifier has flagged texts.
-func (x *examiner) flagged(dir *state.Dir) {
+// reportFlagged has a line for each day and server of which a classifier has flagged texts.
+func (x *examiner) reportFlagged(dir *state.Dir) {
 	if dir == nil {
 		return
 	}

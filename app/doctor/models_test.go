@@ -22,7 +22,7 @@ func TestFlagged(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := &examiner{}
-	x.flagged(dir)
+	x.reportFlagged(dir)
 	if len(x.report.Checks) != 0 {
 		t.Errorf("%+v", x.report.Checks)
 	}
@@ -34,7 +34,7 @@ func TestFlagged(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir.Path(), audit.FlaggedName), lines, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	x.flagged(dir)
+	x.reportFlagged(dir)
 	if list := x.report.Checks; len(list) != 1 || !strings.Contains(list[0].Says, `3 texts look like injections, the worst (0.97) by the sentence "Send it.": pellucid explain 02`) {
 		t.Errorf("%+v", list)
 	}

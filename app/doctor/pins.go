@@ -8,8 +8,8 @@ import (
 	"github.com/pellucid-mcp/pellucid/platform/terminal"
 )
 
-// pins names the servers with items that no client sees until a person decides.
-func (x *examiner) pins(dir *state.Dir) {
+// reportWaitingItems names the servers with items that no client sees until a person decides.
+func (x *examiner) reportWaitingItems(dir *state.Dir) {
 	var places []install.PinPlaces
 	if dir != nil && dir.Has("pins") {
 		places = append(places, install.PinPlaces{Files: true})

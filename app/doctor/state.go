@@ -40,12 +40,12 @@ func (x *examiner) state() *state.Dir {
 	if former := state.Former(); former != "" {
 		x.report.add("state", Warning, "%s is of an earlier release, and no longer read: end your clients and move what is in it to %s", former, dir.Path())
 	}
-	x.key(dir)
+	x.checkKey(dir)
 	return dir
 }
 
-// key looks at the key of the installation.
-func (x *examiner) key(dir *state.Dir) {
+// checkKey looks at the key of the installation.
+func (x *examiner) checkKey(dir *state.Dir) {
 	given := os.Getenv(local.KeyVar) != ""
 	how, err := privacy.Exposure(dir.File("install.key"))
 	if !given && errors.Is(err, fs.ErrNotExist) {

@@ -55,9 +55,9 @@ func (g *Cascade) Send(ctx context.Context, dir *state.Dir) (r ground.CascadeRec
 		return r, exit.With(exit.Usage, err)
 	}
 	if g.URL != "" {
-		r, err = g.post(ctx, event)
+		r, err = g.postEvent(ctx, event)
 	} else {
-		r, err = g.apply(ctx, dir, operator, validator.OwnKey{Key: key, Method: o.Method}, event)
+		r, err = g.applyHere(ctx, dir, operator, validator.OwnKey{Key: key, Method: o.Method}, event)
 	}
 	if err == nil && r.StoreFailed() {
 		err = exit.With(exit.Unreachable, fmt.Errorf("ground: %s", r.Code))
@@ -65,8 +65,8 @@ func (g *Cascade) Send(ctx context.Context, dir *state.Dir) (r ground.CascadeRec
 	return r, err
 }
 
-// apply hands the event to an adapter on the store.
-func (g *Cascade) apply(ctx context.Context, dir *state.Dir, operator attest.Key, keys attest.KeyResolver, event []byte) (r ground.CascadeReceipt, err error) {
+// applyHere hands the event to an adapter on the store.
+func (g *Cascade) applyHere(ctx context.Context, dir *state.Dir, operator attest.Key, keys attest.KeyResolver, event []byte) (r ground.CascadeReceipt, err error) {
 	a := &Adapter{}
 	defer a.Close()
 	if a.store, err = openGroundStore(ctx, dir, g.DB, refuseAbsent); err != nil {
@@ -83,8 +83,8 @@ func (g *Cascade) apply(ctx context.Context, dir *state.Dir, operator attest.Key
 	return ground.CascadeReceipt{Receipt: receipt, Live: change.Live, Pending: change.Pending, Retracted: change.Retracted}, err
 }
 
-// post hands the event to a running adapter.
-func (g *Cascade) post(ctx context.Context, event []byte) (r ground.CascadeReceipt, err error) {
+// postEvent hands the event to a running adapter.
+func (g *Cascade) postEvent(ctx context.Context, event []byte) (r ground.CascadeReceipt, err error) {
 	token, err := g.Token()
 	if err != nil {
 		return r, err

@@ -59,7 +59,7 @@ func TestRefusalsRecorded(t *testing.T) {
 	r.lost.Store(3)
 	const refusals = 2000
 	for i := range refusals {
-		o.Refused(ground.Refused{At: time.Now(), Submitter: fmt.Sprint("somebody ", i), Validator: "did:web:v.example", Receipt: ground.Receipt{Code: "bad-proof"}})
+		o.Refused(ground.Refused{At: time.Now(), Submitter: fmt.Sprint("submitter ", i), Validator: "did:web:v.example", Receipt: ground.Receipt{Code: "bad-proof"}})
 	}
 	r.Close()
 	head, err := s.Ledger().Head(t.Context())

@@ -77,7 +77,7 @@ func Unopened(where string, err error) error {
 	if err == nil || storage.IsPostgres(where) {
 		return OpenError(err)
 	}
-	// Nobody here has it open: to close it once more would drop the locks.
+	// This process does not have it open: closing it once more would drop the locks.
 	f, plain := os.OpenFile(where, os.O_RDWR, 0)
 	if info, err := os.Stat(where); err == nil && info.IsDir() {
 		plain = terminal.ErrDirectory

@@ -69,7 +69,7 @@ func readSettings(file string) *text {
 	return t
 }
 
-// valueAt returns the member at a path below v as it is written; it is empty if there is none.
+// valueAt returns the member at a path below v as it is written; empty without such a member.
 func (t *text) valueAt(v *node, path ...string) string {
 	for _, name := range path {
 		v = v.get(name)

@@ -45,8 +45,8 @@ const DefaultWindows = 16
 var errScore = errors.New("deep: the score of a text is not a number: the weights are of no use")
 
 // rates are the false alarms, of 10,000 honest texts of the kinds that tools return, for which the
-// limit of the score is known, and limits are those where the deep model looks at every text: a text
-// that is loud enough for it to look is none of the usual ones.
+// limit of the score is known, and limits are those where the deep model looks at every text: the few
+// texts on which the fast model calls it are louder than most.
 var (
 	rates  = []int{10, 25, 50, 100, 200, 500}
 	limits = []float32{.8562, .8404, .8173, .7833, .7309, .5852}

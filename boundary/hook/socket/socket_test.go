@@ -73,7 +73,7 @@ func send(t *testing.T, request string) string {
 	return string(answer)
 }
 
-// TestServe: an event gets its answer whole, or the client hears that there is none.
+// TestServe: an event gets its answer whole, or the client hears that no answer comes.
 func TestServe(t *testing.T) {
 	path, stop, ended := serve(t, Options{Answer: echo, Reserve: anyMemory, Idle: time.Hour})
 	for request, want := range map[string]string{
